@@ -1,0 +1,1 @@
+"""How graphs are laid out and written down: simplify, lower, fuse, plan memory, render."""

@@ -1,0 +1,264 @@
+"""Clusters: items that one kernel computes.
+
+A cluster runs over one space of loop axes, of which some are rows and the others lie inside a row.
+Within a row, a value may depend on reductions of that row (softmax, layer norm); what is summed over
+the rows themselves is known only when the kernel ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from math import prod
+
+from ..tracer.ir import Node
+from .index import Axis, Index, of_axis, row_major, substituted
+from .item import Extents, Item
+
+MOST_ARGUMENTS = 60
+MOST_VALUES = 2000
+SMALL = 4096
+NEARBY = 24
+
+
+class Role(Enum):
+    """What an item is to the space of its cluster."""
+
+    ELEMENT = "one per element"
+    ROW = "one per row"
+    IN_ROW = "a reduction of each row"
+    COLUMNS = "a reduction over the rows, of each element inside a row"
+    OVER_ALL = "a reduction over all elements"
+    OVER_ROWS = "a reduction of values that are one per row, over all rows"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """An item's place in a cluster: the space that the cluster has with it, its role and stage."""
+
+    extents: Extents
+    rows: frozenset[int] | None
+    role: Role
+    level: int
+
+
+@dataclass(eq=False)
+class Cluster:
+    """`extents` are those of the space, outermost first; `rows` the numbers of the row axes.
+
+    `rows` is None while every choice is open. `ancestors` has a bit per cluster that must run first.
+    """
+
+    extents: Extents
+    rows: frozenset[int] | None = None
+    items: list[Item] = field(default_factory=list)
+    fits: dict[Node, Fit] = field(default_factory=dict)
+    reads: set[Node] = field(default_factory=set)
+    ancestors: int = 0
+    count: int = 0
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes of the space."""
+        return tuple(Axis(number, extent) for number, extent in enumerate(self.extents))
+
+
+def refined(a: Extents, b: Extents) -> Extents | None:
+    """The coarsest extents of which both `a` and `b` are made by joining neighbours, or None."""
+    if a == b:
+        return a
+    if prod(a) != prod(b) or 0 in a:
+        return None
+    result: list[int] = []
+    left, right = list(reversed(a)), list(reversed(b))
+    while left and right:
+        x, y = left.pop(), right.pop()
+        outer = min(x, y)
+        if max(x, y) % outer:
+            return None
+        result.append(outer)
+        if x > outer:
+            left.append(x // outer)
+        elif y > outer:
+            right.append(y // outer)
+    return tuple(result)
+
+
+def images(extents: Extents, space: Sequence[Axis]) -> list[Index] | None:
+    """Each of `extents` as an index over consecutive axes of `space`, or None where none fits."""
+    if extents == tuple(axis.extent for axis in space):
+        return [of_axis(axis) for axis in space]
+    remaining = list(space)
+    result: list[Index] = []
+    for extent in extents:
+        group: list[Axis] = []
+        while remaining and prod(axis.extent for axis in group) < extent:
+            group.append(remaining.pop(0))
+        if prod(axis.extent for axis in group) != extent:
+            return None
+        result.append(position(group))
+    return None if remaining else result
+
+
+def position(axes: Sequence[Axis]) -> Index:
+    """The row-major place among all elements of `axes`."""
+    return row_major(tuple(of_axis(a) for a in axes), tuple(a.extent for a in axes))
+
+
+def fit_whole(item: Item, cluster: Cluster) -> Fit | None:
+    """How `item`, which runs over the whole space, would join."""
+    extents = refined(item.extents, cluster.extents)
+    if extents is None:
+        return None
+    space = Cluster(extents).axes
+    before, own = images(cluster.extents, space), images(item.extents, space)
+    if before is None or own is None:
+        return None
+    rows = cluster.rows
+    if rows is not None:
+        rows = frozenset(axis.number for number in rows for axis in before[number].axes())
+    image = dict(zip(item.axes, own, strict=True))
+    chosen = _role(item, image, rows, extents)
+    if chosen is None:
+        return None
+    role, rows = chosen
+    level = _level(item, image, cluster, space, rows, whole=True)
+    return None if level is None else Fit(extents, rows, role, level)
+
+
+def fit_row(item: Item, cluster: Cluster) -> Fit | None:
+    """How `item`, which has one element per row (or is reduced over all rows), would join."""
+    if cluster.rows is None or not cluster.items or item.is_positional:
+        return None
+    if item.reduction and item.reduced != frozenset(item.axes):
+        return None
+    own = images(item.extents, [axis for axis in cluster.axes if axis.number in cluster.rows])
+    if own is None:
+        return None
+    image = dict(zip(item.axes, own, strict=True))
+    level = _level(item, image, cluster, cluster.axes, cluster.rows, whole=False)
+    role = Role.OVER_ROWS if item.reduction else Role.ROW
+    return None if level is None else Fit(cluster.extents, cluster.rows, role, level)
+
+
+def _role(
+    item: Item, image: dict[Axis, Index], rows: frozenset[int] | None, extents: Extents
+) -> tuple[Role, frozenset[int] | None] | None:
+    """The item's role in a space whose rows are given or still to be chosen, and the rows."""
+    if not item.reduction:
+        return Role.ELEMENT, rows
+    everything = frozenset(range(len(extents)))
+    gone = frozenset(axis.number for each in item.reduced for axis in image[each].axes())
+    if rows is None:
+        small = prod(extents) <= SMALL
+        if gone == everything and not small and not item.is_positional:
+            return Role.OVER_ALL, None
+        inside = item.is_positional or gone == everything or len(extents) - 1 in gone
+        rows = everything - gone if inside else gone
+    if gone == everything - rows:
+        return Role.IN_ROW, rows
+    if item.is_positional:
+        return None
+    if gone == everything:
+        return Role.OVER_ALL, rows
+    return (Role.COLUMNS, rows) if gone == rows else None
+
+
+def _level(
+    item: Item,
+    image: dict[Axis, Index],
+    cluster: Cluster,
+    space: Sequence[Axis],
+    rows: frozenset[int] | None,
+    whole: bool,
+) -> int | None:
+    """The stage in which the item's value is known; None where it needs what another row knows."""
+    here = position(space)
+    row = position([axis for axis in space if rows is not None and axis.number in rows])
+    level = 0
+    for load in item.loads:
+        fit = cluster.fits.get(load.node)
+        if fit is None:
+            continue
+        if load.conditions:
+            return None
+        offset = substituted(load.offset, image, {})
+        if fit.role is Role.ELEMENT and whole and offset == here:
+            level = max(level, fit.level)
+        elif fit.role in (Role.ROW, Role.IN_ROW) and offset == row:
+            level = max(level, fit.level + (fit.role is Role.IN_ROW))
+        else:
+            return None
+    return level
+
+
+class Clustering:
+    """Distributes items over clusters, each item to the nearest cluster that it fits."""
+
+    def __init__(self) -> None:
+        self.clusters: list[Cluster] = []
+        self.home: dict[Node, int] = {}
+
+    def add(self, item: Item) -> None:
+        """Put `item` into a cluster; those that it reads must have been added before."""
+        reads = {load.node for load in item.loads}
+        needed = {self.home[node] for node in reads if node in self.home}
+        for number in self._candidates(needed):
+            if any(self.clusters[each].ancestors >> number & 1 for each in needed - {number}):
+                continue
+            fit = self._fit(item, self.clusters[number], reads)
+            if fit is not None:
+                self._join(item, number, fit, needed, reads)
+                return
+        self.clusters.append(Cluster(item.extents))
+        fit = fit_whole(item, self.clusters[-1])
+        assert fit is not None, f"{item.node!r} does not fit a cluster of its own"
+        self._join(item, len(self.clusters) - 1, fit, needed, reads)
+
+    def add_alone(self, node: Node, reads: Iterable[Node]) -> None:
+        """Give `node` a kernel of another kind, which nothing joins."""
+        needed = {self.home[each] for each in reads if each in self.home}
+        self.home[node] = len(self.clusters)
+        self.clusters.append(Cluster((), ancestors=self._ancestors(needed), count=MOST_VALUES))
+
+    def ordered(self) -> list[tuple[int, Cluster]]:
+        """The clusters in an order in which they can run."""
+        numbered = list(enumerate(self.clusters))
+        return sorted(numbered, key=lambda pair: (pair[1].ancestors.bit_count(), pair[0]))
+
+    def _candidates(self, needed: set[int]) -> list[int]:
+        last = len(self.clusters) - 1
+        near = range(last, max(last - NEARBY, -1), -1)
+        return sorted({*near, *needed}, reverse=True)
+
+    def _ancestors(self, needed: set[int]) -> int:
+        bits = 0
+        for each in needed:
+            bits |= self.clusters[each].ancestors | 1 << each
+        return bits
+
+    def _fit(self, item: Item, cluster: Cluster, reads: set[Node]) -> Fit | None:
+        arguments = len(cluster.reads | reads) + len(cluster.items)
+        if cluster.count + item.count > MOST_VALUES or arguments >= MOST_ARGUMENTS:
+            return None
+        if not (item.size <= 64 or reads & cluster.reads or reads & cluster.fits.keys()):
+            return None
+        return fit_whole(item, cluster) or fit_row(item, cluster)
+
+    def _join(
+        self, item: Item, number: int, fit: Fit, needed: set[int], reads: set[Node]
+    ) -> None:
+        cluster = self.clusters[number]
+        cluster.extents, cluster.rows = fit.extents, fit.rows
+        cluster.items.append(item)
+        cluster.fits[item.node] = fit
+        cluster.reads |= reads
+        cluster.count += item.count
+        self.home[item.node] = number
+        new = self._ancestors(needed - {number}) & ~cluster.ancestors
+        if new:
+            cluster.ancestors |= new
+            for other in self.clusters:
+                if other.ancestors >> number & 1:
+                    other.ancestors |= new

@@ -1,0 +1,172 @@
+"""Fusion: which nodes lie in memory, and which of them share a kernel. All others are inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..tracer.ir import Node
+from ..tracer.ops.kinds import Elementwise
+from .cluster import Cluster, Clustering
+from .index import Axis, Index, of_axis
+from .item import item_of, values_below
+from .lower import Lowering, axes_of
+from .value import Apply, Load, Value
+
+WORTH_STORING = 12
+"""A value that several kernels need is stored if computing it costs more additions than this."""
+
+COST_OF_LOAD = 2
+
+ALONE = ("contraction", "scatter")
+"""Kinds of operators that have kernels of their own."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one kernel is made from: a cluster of items, or a node with a kernel of its own."""
+
+    cluster: Cluster | None = None
+    alone: Node | None = None
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The steps in the order in which they run, and the lowering that their values belong to."""
+
+    steps: tuple[Step, ...]
+    lowering: Lowering
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix in memory, or a batch of them: the offset of element (i, j) of the matrix at `base`.
+
+    `base` runs over the batch axes; `row` and `column` are the distances of neighbours.
+    """
+
+    node: Node
+    base: Index
+    row: int
+    column: int
+    shape: tuple[int, int]
+
+
+def fuse(outputs: Sequence[Node], order: Sequence[Node]) -> Fused:
+    """Choose what lies in memory, and distribute it over kernels.
+
+    `order` are the nodes of the graph, inputs first. What several kernels would compute is stored
+    where that is cheaper, and the choice is made anew.
+    """
+    in_memory = set(outputs) | {node for node in order if node.op.kind in ("reduction", *ALONE)}
+    while True:
+        lowering = Lowering(in_memory)
+        more = operands_to_store(order, lowering)
+        if not more:
+            clustering = _clustered(order, lowering)
+            more = _worth_storing(clustering) - in_memory
+            if not more:
+                return Fused(_steps(clustering), lowering)
+        in_memory |= more
+
+
+def _clustered(order: Sequence[Node], lowering: Lowering) -> Clustering:
+    clustering = Clustering()
+    for node in order:
+        if node not in lowering.in_memory:
+            continue
+        if node.op.kind in ALONE:
+            clustering.add_alone(node, read_by(node, lowering))
+        else:
+            clustering.add(item_of(node, lowering))
+    return clustering
+
+
+def read_by(node: Node, lowering: Lowering) -> set[Node]:
+    """What lies in memory and is read by the kernel of `node` alone."""
+    elements = (lowering.element(each, axes_of(each.shape)[1]) for each in node.inputs)
+    return {value.node for value in values_below(elements) if isinstance(value, Load)}
+
+
+def _steps(clustering: Clustering) -> tuple[Step, ...]:
+    alone = {at: node for node, at in clustering.home.items() if node.op.kind in ALONE}
+    return tuple(
+        Step(alone=alone[at]) if at in alone else Step(cluster)
+        for at, cluster in clustering.ordered()
+    )
+
+
+# ---- what a BLAS can read in place
+
+
+def matrix(node: Node, lowering: Lowering) -> Matrix | None:
+    """`node` as a matrix in memory; None where its rows or columns are not contiguous there."""
+    axes = tuple(Axis(number, extent) for number, extent in enumerate(node.shape))
+    value = lowering.element(node, tuple(of_axis(axis) for axis in axes))
+    if not isinstance(value, Load) or value.conditions or not value.offset.is_affine():
+        return None
+    *_, rows, columns = axes
+    row, column = value.offset.coefficient(rows), value.offset.coefficient(columns)
+    batch = tuple((a, c) for a, c in value.offset.terms if a not in (rows, columns))
+    if columns.extent == 1:
+        column = 1 if row != 1 or rows.extent == 1 else max(rows.extent, 1)
+    if rows.extent == 1:
+        row = max(columns.extent, 1) if column == 1 else 1
+    contiguous = column == 1 and row >= columns.extent or row == 1 and column >= rows.extent
+    if not contiguous:
+        return None
+    base = Index(value.offset.constant, batch)
+    return Matrix(value.node, base, row, column, (rows.extent, columns.extent))
+
+
+def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
+    """The operands of contractions that no kernel can read where they are."""
+    found: set[Node] = set()
+    for node in order:
+        if node.op.kind == "contraction":
+            for each in node.inputs:
+                if matrix(each, lowering) is None:
+                    found.add(_below_movements(each, lowering))
+    return found
+
+
+def _below_movements(node: Node, lowering: Lowering) -> Node:
+    """What `node` shows in another place, if that is computed and not stored yet; else `node`."""
+    base = node
+    while base.op.kind == "movement" and len(base.inputs) == 1 and base not in lowering.in_memory:
+        base = base.inputs[0]
+    computed = base.op.kind in ("elementwise", "gather") and base not in lowering.in_memory
+    return base if computed and base.type.size <= node.type.size else node
+
+
+# ---- what is cheaper to store than to compute again
+
+
+def cost(value: Value, known: dict[Value, int] | None = None) -> int:
+    """The cost of computing `value` from memory, in additions."""
+    total = 0
+    for each in values_below([value]):
+        if isinstance(each, Apply) and isinstance(each.op, Elementwise):
+            total += each.op.weight
+        elif isinstance(each, Load) and each.axes:
+            total += COST_OF_LOAD
+    return total
+
+
+def _worth_storing(clustering: Clustering) -> set[Node]:
+    """Inlined nodes that more than one kernel computes, at a price above that of storing them."""
+    users: dict[Node, set[int]] = {}
+    direct: dict[Node, Value] = {}
+    for number, cluster in enumerate(clustering.clusters):
+        for value in values_below([item.value for item in cluster.items]):
+            if isinstance(value, Apply):
+                users.setdefault(value.made_by, set()).add(number)
+                direct[value.made_by] = value
+    shared = {node for node, numbers in users.items() if len(numbers) > 1}
+    below_shared = {
+        operand.made_by
+        for node in shared
+        for operand in direct[node].operands
+        if isinstance(operand, Apply) and users[operand.made_by] == users[node]
+    }
+    return {node for node in shared - below_shared if cost(direct[node]) > WORTH_STORING}

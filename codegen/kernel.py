@@ -1,0 +1,213 @@
+"""Kernels: target-neutral loop nests, and the programs that are made of them.
+
+A kernel goes over its rows in chunks. For each row it runs its stages: code of the row, then a loop
+over the inside of the row, at whose end the reductions of the row are known. What is reduced over
+the rows is kept per chunk, and a Combine joins the chunks in a fixed order, so that results do not
+depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from ..tracer.dtypes import DType
+from ..tracer.ir import Node
+from ..tracer.ops.kinds import Reduction
+from .fuse import Matrix
+from .index import Axis, Index
+from .value import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Elements in a row: an input or an output of the program, or a part of its arena."""
+
+    dtype: DType
+    size: int
+    what: str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A memory as one kernel sees it: under a local name, read or written.
+
+    Chunk number c begins `per_chunk * c` elements behind the start.
+    """
+
+    name: str
+    memory: Memory
+    written: bool
+    per_chunk: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Let:
+    """A named value."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Put:
+    """A value written to memory; `how` is "set" or "add"."""
+
+    argument: str
+    offset: Index
+    value: Value
+    how: str = "set"
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulator:
+    """A reduction under way: of a row ("row"), of a chunk ("chunk"), or of each column ("column").
+
+    `dtype` is that of the reduced values. `partial` is the argument that keeps a chunk's share, in
+    the type `kept`; for a column there are `columns` of them.
+    """
+
+    name: str
+    op: Reduction
+    dtype: DType
+    scope: str
+    kept: DType
+    partial: str = ""
+    columns: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulate:
+    """A value that joins an accumulator; `offset` is the column."""
+
+    accumulator: Accumulator
+    value: Value
+    offset: Index
+
+
+Statement = Let | Put | Accumulate
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Code of the row, then a loop over its inside, then what is done with what it has reduced."""
+
+    row: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+    after: tuple[Statement, ...]
+    accumulators: tuple[Accumulator, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One loop nest.
+
+    `split` says what is cut into chunks, "rows" or "inner"; `chunk` is the size of one. `names` are
+    the variables that hold values, `reads` the arguments through which nodes are loaded. An
+    `ordered` kernel must go over its rows one after another.
+    """
+
+    label: str
+    rows: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+    stages: tuple[Stage, ...]
+    arguments: tuple[Argument, ...]
+    accumulators: tuple[Accumulator, ...]
+    names: Mapping[Value, str]
+    reads: Mapping[Node, str]
+    checks: Mapping[Value, int]
+    split: str
+    chunk: int
+    work: int
+    ordered: bool = False
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return prod(axis.extent for axis in self.rows)
+
+    @property
+    def inner_count(self) -> int:
+        """The number of elements inside a row."""
+        return prod(axis.extent for axis in self.inner)
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks; at least one, which may be empty."""
+        total = self.row_count if self.split == "rows" else self.inner_count
+        return max(-(-total // self.chunk), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Combine:
+    """The chunks' shares of a reduction, joined: `columns` results from `chunks` shares each."""
+
+    label: str
+    op: Reduction
+    dtype: DType
+    partial: Memory
+    result: Memory
+    chunks: int
+    columns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A batch of matrix products. `batch` are its axes, over which the bases of a, b and c run."""
+
+    label: str
+    dtype: DType
+    batch: tuple[Axis, ...]
+    a: Matrix
+    b: Matrix
+    c: Matrix
+    memories: tuple[Memory, Memory, Memory]
+    blas: bool
+
+    @property
+    def batch_count(self) -> int:
+        """The number of products."""
+        return prod(axis.extent for axis in self.batch)
+
+
+Launch = Kernel | Combine | Product
+
+
+@dataclass(frozen=True)
+class Check:
+    """A node whose index or label is checked while the program runs."""
+
+    node: Node
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """All kernels of a graph in the order in which they run, and where their memories lie.
+
+    `results` tells for each output of the graph which it is: ("input", slot) or ("output", number).
+    """
+
+    launches: tuple[Launch, ...]
+    inputs: tuple[Memory, ...]
+    outputs: tuple[Memory, ...]
+    results: tuple[tuple[str, int], ...]
+    checks: tuple[Check, ...]
+    floats: int
+    ints: int
+
+
+def memories_of(launch: Launch) -> tuple[tuple[Memory, bool], ...]:
+    """What a launch touches, and whether it writes it."""
+    if isinstance(launch, Kernel):
+        return tuple((each.memory, each.written) for each in launch.arguments)
+    if isinstance(launch, Combine):
+        return (launch.partial, False), (launch.result, True)
+    a, b, c = launch.memories
+    return (a, False), (b, False), (c, True)

@@ -1,0 +1,62 @@
+"""The arena: where temporary memories lie, so that those that are never alive together share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .kernel import Memory, Program, memories_of
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Byte offsets of the temporary memories, and the size of the arena that holds them."""
+
+    offsets: Mapping[Memory, int]
+    nbytes: int
+
+
+def plan(program: Program) -> Plan:
+    """Lay out the arena: large memories first, each at the lowest place that is free in its life."""
+    lives = _lives(program)
+    placed: list[tuple[Memory, int]] = []
+    order = {memory: number for number, memory in enumerate(lives)}
+    for memory in sorted(lives, key=lambda each: (-each.nbytes, order[each])):
+        placed.append((memory, _lowest(memory, placed, lives)))
+    total = max((at + aligned(memory.nbytes) for memory, at in placed), default=0)
+    return Plan(dict(placed), total)
+
+
+def aligned(nbytes: int) -> int:
+    """`nbytes`, rounded up to a whole cache line."""
+    return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+
+
+def _lives(program: Program) -> dict[Memory, tuple[int, int]]:
+    """The first and the last launch that touch each temporary memory."""
+    lives: dict[Memory, tuple[int, int]] = {}
+    for number, launch in enumerate(program.launches):
+        for memory, _ in memories_of(launch):
+            if memory.what == "arena":
+                first, _ = lives.get(memory, (number, number))
+                lives[memory] = (first, number)
+    return lives
+
+
+def _lowest(
+    memory: Memory, placed: list[tuple[Memory, int]], lives: dict[Memory, tuple[int, int]]
+) -> int:
+    first, last = lives[memory]
+    beside = sorted(
+        (at, at + aligned(other.nbytes))
+        for other, at in placed
+        if lives[other][0] <= last and first <= lives[other][1]
+    )
+    start = 0
+    for low, high in beside:
+        if start + aligned(memory.nbytes) <= low:
+            break
+        start = max(start, high)
+    return start

@@ -1,0 +1,138 @@
+"""The program of a graph: its kernels in the order in which they run, and their memories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..tracer.dtypes import float32, float64
+from ..tracer.graph import Graph
+from ..tracer.ir import Node
+from ..tracer.ops import movement, sources
+from ..tracer.ops.kinds import Scatter
+from .assemble import Assembly, Names, label_of
+from .fuse import Fused, Matrix, Step, fuse, matrix, read_by
+from .index import Axis, Index, of_axis, row_major, substituted
+from .kernel import Check, Launch, Memory, Product, Program
+from .lower import Lowering
+from .scatter import scatter_launches
+from .target import Target
+
+
+def program_of(graph: Graph, target: Target) -> Program:
+    """Lower `graph` to kernels."""
+    results, outputs = _results(graph)
+    order = Graph(graph.inputs, graph.floats, graph.ints, tuple(outputs)).nodes()
+    fused = fuse(outputs, order)
+    making = _Making(graph, outputs, _needed_outside(fused, outputs))
+    launches = [
+        launch
+        for step in fused.steps
+        for launch in making.launches_of(step, fused.lowering, target)
+    ]
+    return Program(
+        launches=tuple(launches),
+        inputs=tuple(making.inputs),
+        outputs=tuple(making.memories[node] for node in outputs),
+        results=results,
+        checks=tuple(making.checks),
+        floats=graph.floats,
+        ints=graph.ints,
+    )
+
+
+def _results(graph: Graph) -> tuple[tuple[tuple[str, int], ...], list[Node]]:
+    """Which memory each output is, and the distinct nodes to compute.
+
+    A reshaped value is the same elements, so it is no output of its own.
+    """
+    outputs: list[Node] = []
+    results: list[tuple[str, int]] = []
+    for node in graph.outputs:
+        base = node
+        while base.op is movement.reshape_op:
+            (base,) = base.inputs
+        if base.op is sources.input_:
+            results.append(("input", base.attrs[0]))
+            continue
+        if base not in outputs:
+            outputs.append(base)
+        results.append(("output", outputs.index(base)))
+    return tuple(results), outputs
+
+
+def _needed_outside(fused: Fused, outputs: Iterable[Node]) -> set[Node]:
+    """The nodes that are needed when the kernel that computes them has ended."""
+    needed = set(outputs)
+    for step in fused.steps:
+        if step.alone is not None:
+            needed |= read_by(step.alone, fused.lowering)
+        elif step.cluster is not None:
+            read = {load.node for item in step.cluster.items for load in item.loads}
+            needed |= read - step.cluster.fits.keys()
+    return needed
+
+
+class _Making:
+    """The memories and checks of a program while its kernels are made."""
+
+    def __init__(self, graph: Graph, outputs: Iterable[Node], outside: set[Node]) -> None:
+        self.inputs = [Memory(leaf.dtype, leaf.type.size, "input") for leaf in graph.inputs]
+        self.memories = {node: Memory(node.dtype, node.type.size, "output") for node in outputs}
+        self.outside = outside
+        self.checks: list[Check] = []
+        self.names = Names(self.written, self.read, self.check)
+
+    def written(self, node: Node) -> Memory:
+        """Where `node` is stored."""
+        if node not in self.memories:
+            self.memories[node] = Memory(node.dtype, node.type.size, "arena")
+        return self.memories[node]
+
+    def read(self, node: Node) -> Memory:
+        """Where `node` is read."""
+        return self.inputs[node.attrs[0]] if node.op is sources.input_ else self.written(node)
+
+    def check(self, node: Node) -> int:
+        """The number of the check that `node` makes."""
+        check = Check(node, node.attrs[0])
+        if check not in self.checks:
+            self.checks.append(check)
+        return self.checks.index(check)
+
+    def launches_of(self, step: Step, lowering: Lowering, target: Target) -> list[Launch]:
+        """The kernels of one step."""
+        if step.cluster is not None:
+            return Assembly(step.cluster, self.outside, self.names).build()
+        assert step.alone is not None
+        if isinstance(step.alone.op, Scatter):
+            return scatter_launches(step.alone, lowering, self.names)
+        return [self._product(step.alone, lowering, target)]
+
+    def _product(self, node: Node, lowering: Lowering, target: Target) -> Product:
+        a, b = (_operand(each, node, lowering) for each in node.inputs)
+        rows, columns = node.shape[-2:]
+        batch = tuple(Axis(number, extent) for number, extent in enumerate(node.shape[:-2]))
+        base = row_major(tuple(of_axis(axis) for axis in batch), node.shape[:-2])
+        c = Matrix(node, base * (rows * columns), columns, 1, (rows, columns))
+        return Product(
+            label=label_of([node]),
+            dtype=node.dtype,
+            batch=batch,
+            a=a,
+            b=b,
+            c=c,
+            memories=(self.read(a.node), self.read(b.node), self.written(node)),
+            blas=target.blas and node.dtype in (float32, float64),
+        )
+
+
+def _operand(source: Node, product: Node, lowering: Lowering) -> Matrix:
+    """An operand of `product`, its base over the product's batch axes."""
+    found = matrix(source, lowering)
+    assert found is not None, "operands that can't be read in place are stored before"
+    lead = product.ndim - source.ndim
+    image: dict[Axis, Index] = {
+        axis: of_axis(Axis(axis.number + lead, axis.extent)) for axis in found.base.axes()
+    }
+    base = substituted(found.base, image, {})
+    return Matrix(found.node, base, found.row, found.column, found.shape)

@@ -1,0 +1,125 @@
+"""Rendering: programs as source text, through templates that belong to kinds of kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import jinja2
+
+from .kernel import Program
+from .plan import Plan
+from .target import Target
+from .view import program_view
+
+PACKAGE = "gradc.templates"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a program, and what its caller must know of it."""
+
+    text: str
+    language: str
+    entry: str
+    arena: int
+
+
+def render(program: Program, plan: Plan, target: Target) -> Source:
+    """Write `program` for `target`."""
+    view = program_view(program, plan, target)
+    skeleton = _environment().get_template(f"{target.language}/module.{_SUFFIX[target.language]}.j2")
+    text = indented(skeleton.render(program=view))
+    return Source(text, target.language, view.entry, plan.nbytes)
+
+
+_SUFFIX = {"c": "c", "cuda": "cu"}
+
+
+def read_template(name: str) -> str:
+    """The text of the template or header `name`."""
+    return resources.files(PACKAGE).joinpath(name).read_text(encoding="utf-8")
+
+
+def _load(name: str) -> str | None:
+    try:
+        return read_template(name)
+    except FileNotFoundError:
+        return None
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_load),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  # what is written is C, not HTML
+    )
+    environment.filters["header"] = read_template
+    return environment
+
+
+# ---- layout of the text
+
+WIDTH = 100
+_BRACE = re.compile(r"[{}]")
+
+
+def indented(text: str) -> str:
+    """`text` with four spaces per open brace; headers (which are laid out already) stay."""
+    depth = 0
+    lines: list[str] = []
+    verbatim = False
+    for line in text.splitlines():
+        if line.startswith("/* <<<") or line.startswith("/* >>>"):
+            verbatim = line.startswith("/* <<<")
+            lines.append(line)
+            continue
+        if verbatim:
+            lines.append(line)
+            continue
+        bare = line.strip()
+        code = bare.split("//", maxsplit=1)[0]
+        braces = _BRACE.findall(code)
+        closing = len(code) - len(code.lstrip("}"))
+        depth -= closing
+        lines += wrapped(bare, 4 * depth) if bare else [""]
+        depth += sum(1 if brace == "{" else -1 for brace in braces) + closing
+    return "\n".join(_without_blank_runs(lines)) + "\n"
+
+
+def _without_blank_runs(lines: Iterable[str]) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        if line or (kept and kept[-1]):
+            kept.append(line)
+    return kept
+
+
+def wrapped(line: str, indent: int) -> list[str]:
+    """`line` at `indent`, broken at spaces so that no part passes the width."""
+    if line.startswith("#"):
+        return [line]
+    code, slashes, comment = line.partition("  // ")
+    if slashes and indent + len(line) > WIDTH:
+        return [" " * indent + "// " + comment, *wrapped(code, indent)]
+    room = WIDTH - indent
+    if len(line) <= room:
+        return [" " * indent + line]
+    parts: list[str] = []
+    rest = line
+    while len(rest) > room:
+        cut = rest.rfind(" ", 0, room)
+        if cut <= 0:
+            break
+        parts.append(rest[:cut])
+        rest = rest[cut + 1 :]
+        room = WIDTH - indent - 4
+    parts.append(rest)
+    return [" " * indent + parts[0], *(" " * (indent + 4) + part for part in parts[1:])]

@@ -1,0 +1,201 @@
+"""Simplification: rules that replace a node by a cheaper one of the same value.
+
+Only exact rules stand here: none changes a NaN, an infinity, or a rounding. (A sum of equal terms
+becomes a product, which rounds once instead of many times.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..tracer.dtypes import DType, bool_
+from ..tracer.graph import Graph
+from ..tracer.interpret import computing, rounded
+from ..tracer.ir import Node, node, on_behalf_of
+from ..tracer.ops import elementwise, movement, reduction, sources
+from ..tracer.ops.kinds import Elementwise, cast_to
+
+Rule = Callable[[Node], Node | None]
+
+
+def simplified(graph: Graph) -> Graph:
+    """`graph` with every rule applied, inputs first, until none fits."""
+    image: dict[Node, Node] = {}
+    for each in graph.nodes():
+        with on_behalf_of(each.origin):
+            inputs = tuple(image[i] for i in each.inputs)
+            made = each if inputs == each.inputs else node(each.op, inputs, each.attrs)
+            image[each] = _rewritten(made)
+    outputs = tuple(image[each] for each in graph.outputs)
+    return Graph(graph.inputs, graph.floats, graph.ints, outputs)
+
+
+def _rewritten(made: Node) -> Node:
+    while True:
+        rules = (*ANY, *RULES.get(made.op.name, ()))
+        better = next((found for rule in rules if (found := rule(made)) is not None), None)
+        if better is None:
+            return made
+        assert better.type[:2] == made.type[:2], f"{made!r} became {better!r}"
+        made = better
+
+
+# ---- what the rules ask
+
+
+def number(x: Node) -> float | None:
+    """The number that `x` is everywhere, if it is a constant shown in some shape."""
+    while x.op.kind == "movement" and x.op is not movement.pad_op and len(x.inputs) == 1:
+        (x,) = x.inputs
+    if x.op is not sources.constant:
+        return None
+    return float(sources.number_of(*x.attrs))
+
+
+def is_number(x: Node, value: float) -> bool:
+    """Whether `x` is `value` everywhere (and not -0.0 where 0 is asked for)."""
+    found = number(x)
+    return found == value and (value != 0 or not np.signbit(found))
+
+
+def as_large(x: Node, like: Node) -> Node:
+    """`x`, broadcast to the shape of `like`."""
+    return movement.broadcast(x, like.shape)
+
+
+# ---- rules for every operator
+
+
+def fold(made: Node) -> Node | None:
+    """An elementwise operator on constants is a constant."""
+    if not isinstance(made.op, Elementwise) or made.op is elementwise.checked_index:
+        return None
+    texts = [_constant_below(each) for each in made.inputs]
+    if any(each is None for each in texts):
+        return None
+    arrays = [
+        rounded(np.asarray(sources.number_of(*each.attrs)), each.dtype)
+        for each in texts
+        if each is not None
+    ]
+    attrs = [computing(a) if isinstance(a, DType) else a for a in made.attrs]
+    with np.errstate(all="ignore"):
+        value = rounded(np.asarray(made.op.reference(*arrays, *attrs)), made.dtype)
+    return as_large(sources.constant_of(value.item(), made.dtype), made)
+
+
+def _constant_below(x: Node) -> Node | None:
+    while x.op is movement.broadcast_op or x.op is movement.reshape_op:
+        (x,) = x.inputs
+    return x if x.op is sources.constant else None
+
+
+def still(made: Node) -> Node | None:
+    """A movement of a constant is that constant in the new shape."""
+    inert = made.op is movement.pad_op or made.op is movement.concat_op
+    if made.op.kind != "movement" or inert or made.op is movement.broadcast_op:
+        return None
+    found = _constant_below(made.inputs[0])
+    return as_large(found, made) if found is not None else None
+
+
+def of_one(made: Node) -> Node | None:
+    """A reduction along extents of 1 is its operand."""
+    if made.op.kind != "reduction" or made.inputs[0].shape != made.shape:
+        return None
+    if made.op in (reduction.argmax, reduction.argmin):
+        return sources.full(0, made.shape, made.dtype)
+    return made.inputs[0]
+
+
+ANY: tuple[Rule, ...] = (fold, still, of_one)
+
+
+# ---- rules by operator
+
+
+def mul_one(made: Node) -> Node | None:
+    """X * 1 is x."""
+    x, y = made.inputs
+    if is_number(y, 1):
+        return as_large(x, made)
+    return as_large(y, made) if is_number(x, 1) else None
+
+
+def sub_zero(made: Node) -> Node | None:
+    """X - 0 is x."""
+    x, y = made.inputs
+    return as_large(x, made) if is_number(y, 0) else None
+
+
+def div_by_power_of_two(made: Node) -> Node | None:
+    """X / c is x * (1 / c) where 1 / c is exact."""
+    x, y = made.inputs
+    found = number(y)
+    if found is None or found == 0 or not np.isfinite(found):
+        return None
+    if abs(np.frexp(found)[0]) != 0.5 or not 2.0**-10 <= abs(found) <= 2.0**10:
+        return None
+    return elementwise.mul(as_large(x, made), sources.constant_of(1 / found, made.dtype))
+
+
+def neg_neg(made: Node) -> Node | None:
+    """-(-x) is x."""
+    (x,) = made.inputs
+    return x.inputs[0] if x.op is elementwise.neg else None
+
+
+def where_known(made: Node) -> Node | None:
+    """A choice whose condition is known is the side that is taken."""
+    condition, a, b = made.inputs
+    if a is b:
+        return as_large(a, made)
+    found = number(condition)
+    return None if found is None else as_large(a if found else b, made)
+
+
+def cast_bool(made: Node) -> Node | None:
+    """A cast of a cast that loses nothing is one cast."""
+    (x,) = made.inputs
+    if x.op is elementwise.cast and x.inputs[0].dtype is bool_ and x.dtype is not bool_:
+        return cast_to(x.inputs[0], made.dtype)
+    return None
+
+
+def broadcast_twice(made: Node) -> Node | None:
+    """A broadcast of a broadcast is one broadcast."""
+    (x,) = made.inputs
+    if x.op is movement.broadcast_op and x.ndim == made.ndim:
+        return movement.broadcast(x.inputs[0], made.shape)
+    return None
+
+
+def sum_of_equals(made: Node) -> Node | None:
+    """The sum along axes that only repeat a value is the value times their extent."""
+    (x,), (axes,) = made.inputs, made.attrs
+    if x.op is not movement.broadcast_op:
+        return None
+    (source,) = x.inputs
+    lead = x.ndim - source.ndim
+    padded = (1,) * lead + source.shape
+    if any(padded[axis] != 1 for axis in axes):
+        return None
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    small = movement.broadcast(movement.reshape(source, padded), made.shape)
+    return elementwise.mul(small, sources.constant_of(count, made.dtype))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "mul": (mul_one,),
+    "sub": (sub_zero,),
+    "div": (div_by_power_of_two,),
+    "neg": (neg_neg,),
+    "where": (where_known,),
+    "cast": (cast_bool,),
+    "broadcast": (broadcast_twice,),
+    "sum": (sum_of_equals,),
+}

@@ -1,0 +1,103 @@
+"""From C text to a shared object, through the cache."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+from ..tracer.errors import GradcError
+from .cache import Cache
+from .digest import digest
+from .store import keep_failed
+from .toolchain import Toolchain
+
+SOURCE, LIBRARY, LOG = "source.c", "library.so", "build.log"
+SECONDS = 300.0
+SHOWN_LINES = 8  # of what the compiler said
+# Faults of the disk, which a compiler reports in words; another folder may do.
+DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+
+
+class CompileError(GradcError, RuntimeError):
+    """The C compiler made no library of the source, which is kept at `source_path`."""
+
+    def __init__(self, reason: str, command: list[str], log: str, source_path: Path) -> None:
+        errors = [line for line in log.splitlines() if "error" in line] or log.splitlines()
+        said = "\n".join(f"  {line}" for line in errors[:SHOWN_LINES])
+        super().__init__(
+            f"{reason}\n{said}\n"
+            f"The command was: {' '.join(command)}\n"
+            f"The source is kept: {source_path}"
+        )
+        self.command = command
+        self.log = log
+        self.source_path = source_path
+
+
+def build(source: str, toolchain: Toolchain, cache: Cache, timeout: float = SECONDS) -> Path:
+    """The library of a C source: the cached one, or else compiled now."""
+
+    def make(stage: Path) -> Path:
+        return compile_library(source, toolchain, stage, timeout)
+
+    return cache.fetch({"source": digest(source), **toolchain.parts}, make)
+
+
+def compile_library(
+    source: str, toolchain: Toolchain, folder: Path, timeout: float = SECONDS
+) -> Path:
+    """Compile a source in a folder of the cache's; raises CompileError, or OSError for the disk."""
+    command = toolchain.command_line(SOURCE, LIBRARY)
+    (folder / SOURCE).write_bytes(source.encode())
+    status, log = _run(command, folder, timeout)
+    (folder / LOG).write_bytes(f"{' '.join(command)}\n{log}".encode())
+    library = folder / LIBRARY
+    if status == 0 and library.exists():
+        return library
+    for fault in DISK_FAULTS:
+        if os.strerror(fault) in log:
+            raise OSError(fault, os.strerror(fault), str(folder))
+    reason = {
+        None: f"the C compiler gave no result within {timeout:g} s",
+        0: "the C compiler made no library",
+    }.get(status, f"the C compiler failed with status {status}")
+    raise CompileError(reason, command, log, keep_failed(folder) / SOURCE)
+
+
+def _run(command: list[str], folder: Path, timeout: float) -> tuple[int | None, str]:
+    """The exit status (None if the time ran out) and what was said.
+
+    Relative names keep the folder's path out of the library; TMPDIR keeps the compiler's own files
+    in the folder.
+    """
+    import subprocess
+
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return 127, f"error: {command[0]} cannot be run: {error.strerror}"
+    try:
+        said, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:
+        _end(process)
+    return process.returncode, said.decode("utf-8", "replace")
+
+
+def _end(process: Any) -> None:
+    """End the compiler and what it started, if it still runs: it may have been interrupted."""
+    if process.returncode is None:
+        import signal
+
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

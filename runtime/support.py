@@ -1,0 +1,101 @@
+"""The support library: the table of functions that programs are called with, and its threads."""
+
+import os
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+from .blas import find_blas
+from .build import build
+from .cache import open_cache
+from .library import FFI, open_library
+from .toolchain import find_toolchain
+
+FOLDER = Path(__file__).parents[1] / "templates" / "c"
+INCLUDE = re.compile(r'#include "(\w+\.h)"\n')
+
+
+class _Support:
+    """The loaded library and its one table, for the life of the process."""
+
+    def __init__(self, threads: int) -> None:
+        path = build(read_source("support.c"), find_toolchain(), open_cache())
+        self.library = FFI.dlopen(open_library(path, keep=True))
+        self.table = FFI.new("gradc_runtime *")
+        if blas := find_blas():
+            self.table.blas_sgemm = blas.sgemm
+            self.table.blas_dgemm = blas.dgemm
+            self.table.blas_ilp64 = blas.ilp64
+            if blas.get_threads and blas.set_threads:
+                self.table.blas_get_threads = FFI.cast("int (*)(void)", blas.get_threads)
+                self.table.blas_set_threads = FFI.cast("void (*)(int)", blas.set_threads)
+        self.library.gradc_complete(self.table, threads)
+
+
+class _State:
+    lock = threading.Lock()
+    support: _Support | None = None
+    threads: int | None = None
+
+
+def _renew_lock() -> None:
+    _State.lock = threading.Lock()  # whoever held it is not in the child of a fork
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def runtime() -> Any:
+    """The `gradc_runtime *` of this process; builds and loads the support library at first use."""
+    support = _State.support
+    if support is None:
+        with _State.lock:
+            support = _State.support = _State.support or _Support(_threads())
+    return support.table
+
+
+def get_num_threads() -> int:
+    """How many threads run a program: OMP_NUM_THREADS, else the processors this process may use."""
+    return int(_State.support.table.threads) if _State.support else _threads()
+
+
+def set_num_threads(threads: int) -> None:
+    """Choose how many threads run a program; results don't depend on it."""
+    if threads < 1:
+        raise ValueError(f"the number of threads must be at least 1, not {threads}")
+    with _State.lock:
+        _State.threads = threads
+        if _State.support:
+            _State.support.library.gradc_resize(_State.support.table, threads)
+
+
+def _threads() -> int:
+    return _State.threads or default_num_threads()
+
+
+def default_num_threads() -> int:
+    """OMP_NUM_THREADS where it starts with a positive number, else the processors we may use."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if wanted.isdecimal() and int(wanted) > 0:
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def read_source(name: str) -> str:
+    """A C file of the templates with its own headers put in, each once."""
+    seen: set[str] = set()
+
+    def expand(match: re.Match[str]) -> str:
+        header = match[1]
+        if header in seen:
+            return ""
+        seen.add(header)
+        return read(header)
+
+    def read(file: str) -> str:
+        return INCLUDE.sub(expand, (FOLDER / file).read_text(encoding="utf-8"))
+
+    return read(name)

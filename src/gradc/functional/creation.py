@@ -1,0 +1,96 @@
+"""Tensors made of nothing but numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tracer.composite import composite
+from ..tracer.dtypes import DType, as_dtype, bool_, default_float, int32
+from ..tracer.ir import Node, Shape, node
+from ..tracer.ops import elementwise as e
+from ..tracer.ops import movement, sources
+from ..tracer.ops.kinds import cast_to
+
+__all__ = [
+    *("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros"),
+    "zeros_like",
+]
+
+
+def _dtype(given: Any) -> DType:
+    return default_float() if given is None else as_dtype(given)
+
+
+def _shape(given: int | Shape) -> Shape:
+    return (given,) if isinstance(given, int) else tuple(given)
+
+
+@composite
+def full(shape: int | Shape, value: Node, dtype: Any = None) -> Node:
+    """`value` everywhere."""
+    plain = value if dtype is None and value.dtype is bool_ else cast_to(value, _dtype(dtype))
+    return movement.broadcast(plain, _shape(shape))
+
+
+@composite
+def zeros(shape: int | Shape, dtype: Any = None) -> Node:
+    """Zeros."""
+    return sources.full(0, _shape(shape), _dtype(dtype))
+
+
+@composite
+def ones(shape: int | Shape, dtype: Any = None) -> Node:
+    """Ones."""
+    return sources.full(1, _shape(shape), _dtype(dtype))
+
+
+@composite
+def zeros_like(x: Node) -> Node:
+    """Zeros in the shape and type of x."""
+    return sources.full(0, x.shape, x.dtype)
+
+
+@composite
+def ones_like(x: Node) -> Node:
+    """Ones in the shape and type of x."""
+    return sources.full(1, x.shape, x.dtype)
+
+
+@composite
+def full_like(x: Node, value: Node) -> Node:
+    """`value` everywhere, in the shape and type of x."""
+    return movement.broadcast(cast_to(value, x.dtype), x.shape)
+
+
+def ramp(count: int, dtype: DType, axis: int = 0, shape: Shape | None = None) -> Node:
+    """0, 1, 2, ... along `axis` of `shape` (None: of a vector)."""
+    return node(sources.iota, (), (axis, shape or (count,), dtype))
+
+
+@composite
+def arange(start: float = 0, stop: float | None = None, step: float = 1, dtype: Any = None) -> Node:
+    """The numbers from `start` (0, where one number is given) to before `stop`, in steps."""
+    low, high = (0, start) if stop is None else (start, stop)
+    kind = _dtype(dtype)
+    count = max(-int(-(high - low) // step), 0)
+    places = ramp(count, kind)
+    stretched = places if step == 1 else places * sources.constant_of(step, kind)
+    return stretched if low == 0 else stretched + sources.constant_of(low, kind)
+
+
+@composite
+def linspace(start: float, stop: float, num: int, dtype: Any = None) -> Node:
+    """`num` numbers from `start` to `stop`, both included, at equal distances."""
+    kind = _dtype(dtype)
+    floating = kind if kind.is_float else default_float()
+    step = (stop - start) / (num - 1) if num > 1 else 0.0
+    scaled = ramp(num, floating) * sources.constant_of(step, floating)
+    return cast_to(scaled + sources.constant_of(start, floating), kind)
+
+
+@composite
+def eye(N: int, M: int | None = None, dtype: Any = None) -> Node:
+    """Ones on the diagonal of N rows and M (None: N) columns, else zeros."""
+    shape = (N, N if M is None else M)
+    rows, columns = ramp(0, int32, 0, shape), ramp(0, int32, 1, shape)
+    return cast_to(e.eq(rows, columns), _dtype(dtype))

@@ -1,0 +1,253 @@
+/* What generated kernels call: vector math, half types, and operators that C lacks or has with
+   another meaning. It is part of every source by text. */
+#ifndef GRADC_PRELUDE_H
+#define GRADC_PRELUDE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A program as its kernels see it; `buffers` are those of one kernel. */
+typedef struct {
+    void *const *buffers;
+    const double *floats;
+    const int64_t *ints;
+    const gradc_runtime *runtime;
+    gradc_error *error;
+} gradc_call;
+
+/* ---- vector math: glibc's libmvec holds lanes of these functions, within 4 ulp */
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#if __GLIBC_PREREQ(2, 35)
+#define GRADC_LANES __attribute__((simd("notinbranch"), const, nothrow))
+#define GRADC_VECTOR(name)               \
+    extern double name(double) GRADC_LANES; \
+    extern float name##f(float) GRADC_LANES;
+#define GRADC_VECTOR2(name)                      \
+    extern double name(double, double) GRADC_LANES; \
+    extern float name##f(float, float) GRADC_LANES;
+GRADC_VECTOR(exp)
+GRADC_VECTOR(exp2)
+GRADC_VECTOR(expm1)
+GRADC_VECTOR(log)
+GRADC_VECTOR(log2)
+GRADC_VECTOR(log10)
+GRADC_VECTOR(log1p)
+GRADC_VECTOR(sin)
+GRADC_VECTOR(cos)
+GRADC_VECTOR(tan)
+GRADC_VECTOR(asin)
+GRADC_VECTOR(acos)
+GRADC_VECTOR(atan)
+GRADC_VECTOR(sinh)
+GRADC_VECTOR(cosh)
+GRADC_VECTOR(tanh)
+GRADC_VECTOR(asinh)
+GRADC_VECTOR(acosh)
+GRADC_VECTOR(atanh)
+GRADC_VECTOR(erf)
+GRADC_VECTOR2(pow)
+GRADC_VECTOR2(atan2)
+GRADC_VECTOR2(hypot)
+#endif
+#endif
+
+/* ---- half types: kept in 16 bits, computed in float */
+
+typedef uint16_t gradc_f16;
+typedef uint16_t gradc_bf16;
+
+static inline float gradc_bits_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint32_t gradc_float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float gradc_load_bf16(const gradc_bf16 *from)
+{
+    return gradc_bits_float((uint32_t)*from << 16);
+}
+
+/* To nearest, ties to even; a NaN stays one. */
+static inline gradc_bf16 gradc_to_bf16(float value)
+{
+    const uint32_t bits = gradc_float_bits(value);
+    const uint32_t nearest = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+    return (gradc_bf16)(value != value ? (bits >> 16) | 0x40u : nearest);
+}
+
+#ifdef __FLT16_MAX__
+static inline float gradc_load_f16(const gradc_f16 *from)
+{
+    _Float16 value;
+    memcpy(&value, from, sizeof value);
+    return (float)value;
+}
+
+static inline gradc_f16 gradc_to_f16(float value)
+{
+    const _Float16 narrow = (_Float16)value;
+    gradc_f16 bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    return bits;
+}
+#else
+static inline float gradc_load_f16(const gradc_f16 *from)
+{
+    const uint32_t bits = *from, sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7FFFu;
+    if (magnitude >= 0x7C00u)
+        return gradc_bits_float(sign | 0x7F800000u | (magnitude & 0x3FFu) << 13);
+    if (magnitude < 0x400u)
+        return gradc_bits_float(sign | gradc_float_bits((float)magnitude * 0x1p-24f));
+    return gradc_bits_float(sign | ((magnitude << 13) + 0x38000000u));
+}
+
+static inline gradc_f16 gradc_to_f16(float value)
+{
+    const uint32_t bits = gradc_float_bits(value), sign = bits >> 16 & 0x8000u;
+    const uint32_t magnitude = bits & 0x7FFFFFFFu;
+    if (magnitude > 0x7F800000u)
+        return (gradc_f16)(sign | 0x7E00u | (magnitude >> 13 & 0x3FFu));
+    if (magnitude >= 0x477FF000u)
+        return (gradc_f16)(sign | 0x7C00u);
+    if (magnitude < 0x38800000u)
+        return (gradc_f16)(sign | (uint32_t)rintf(gradc_bits_float(magnitude) * 0x1p24f));
+    return (gradc_f16)(sign | (magnitude - 0x38000000u + 0xFFFu + (magnitude >> 13 & 1u)) >> 13);
+}
+#endif
+
+static inline void gradc_store_f16(gradc_f16 *to, float value) { *to = gradc_to_f16(value); }
+static inline void gradc_store_bf16(gradc_bf16 *to, float value) { *to = gradc_to_bf16(value); }
+
+static inline float gradc_round_f16(float value)
+{
+    const gradc_f16 bits = gradc_to_f16(value);
+    return gradc_load_f16(&bits);
+}
+
+static inline float gradc_round_bf16(float value)
+{
+    const gradc_bf16 bits = gradc_to_bf16(value);
+    return gradc_load_bf16(&bits);
+}
+
+/* ---- the larger and the smaller of two: a NaN goes through */
+
+static inline float gradc_max_f32(float a, float b) { return a > b || a != a ? a : b; }
+static inline float gradc_min_f32(float a, float b) { return a < b || a != a ? a : b; }
+static inline double gradc_max_f64(double a, double b) { return a > b || a != a ? a : b; }
+static inline double gradc_min_f64(double a, double b) { return a < b || a != a ? a : b; }
+static inline int32_t gradc_max_i32(int32_t a, int32_t b) { return a > b ? a : b; }
+static inline int32_t gradc_min_i32(int32_t a, int32_t b) { return a < b ? a : b; }
+static inline int64_t gradc_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t gradc_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+#pragma omp declare reduction(gradc_max_f32 : float : omp_out = gradc_max_f32(omp_out, omp_in)) \
+    initializer(omp_priv = -INFINITY)
+#pragma omp declare reduction(gradc_min_f32 : float : omp_out = gradc_min_f32(omp_out, omp_in)) \
+    initializer(omp_priv = INFINITY)
+#pragma omp declare reduction(gradc_max_f64 : double : omp_out = gradc_max_f64(omp_out, omp_in)) \
+    initializer(omp_priv = -INFINITY)
+#pragma omp declare reduction(gradc_min_f64 : double : omp_out = gradc_min_f64(omp_out, omp_in)) \
+    initializer(omp_priv = INFINITY)
+
+/* ---- division and remainder as in Python: rounded down, the sign of the divisor */
+
+#define GRADC_INTEGER_DIVISION(type, name)                                    \
+    static inline type gradc_floordiv_##name(type a, type b)                  \
+    {                                                                         \
+        if (b == 0)                                                           \
+            return 0;                                                         \
+        if (b == -1)                                                          \
+            return (type)(0 - (u##type)a);                                    \
+        const type quotient = a / b;                                          \
+        return quotient - (a % b != 0 && (a < 0) != (b < 0));                 \
+    }                                                                         \
+    static inline type gradc_mod_##name(type a, type b)                       \
+    {                                                                         \
+        if (b == 0 || b == -1)                                                \
+            return 0;                                                         \
+        const type rest = a % b;                                              \
+        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;          \
+    }                                                                         \
+    static inline type gradc_pow_##name(type base, type exponent)             \
+    {                                                                         \
+        u##type result = 1, square = (u##type)base;                           \
+        if (exponent < 0)                                                     \
+            return 0;                                                         \
+        for (; exponent; exponent >>= 1, square *= square)                    \
+            if (exponent & 1)                                                 \
+                result *= square;                                             \
+        return (type)result;                                                  \
+    }
+GRADC_INTEGER_DIVISION(int32_t, i32)
+GRADC_INTEGER_DIVISION(int64_t, i64)
+
+#define GRADC_FLOAT_DIVISION(type, name, suffix)                              \
+    static inline type gradc_mod_##name(type a, type b)                       \
+    {                                                                         \
+        const type rest = fmod##suffix(a, b);                                 \
+        if (rest == 0)                                                        \
+            return copysign##suffix((type)0, b);                              \
+        return (rest < 0) != (b < 0) ? rest + b : rest;                       \
+    }                                                                         \
+    static inline type gradc_floordiv_##name(type a, type b)                  \
+    {                                                                         \
+        if (b == 0)                                                           \
+            return a / b;                                                     \
+        const type rest = fmod##suffix(a, b);                                 \
+        type quotient = (a - rest) / b;                                       \
+        if (rest != 0 && (rest < 0) != (b < 0))                               \
+            quotient -= 1;                                                    \
+        if (quotient == 0)                                                    \
+            return copysign##suffix((type)0, a / b);                          \
+        const type below = floor##suffix(quotient);                           \
+        return quotient - below > (type)0.5 ? below + 1 : below;              \
+    }
+GRADC_FLOAT_DIVISION(float, f32, f)
+GRADC_FLOAT_DIVISION(double, f64, )
+
+/* ---- floats to integers: towards zero, and INT64_MIN for what has no place there */
+
+static inline int64_t gradc_truncated(double value)
+{
+    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+}
+
+/* ---- places that are known only at run time */
+
+/* The place among `size` that `found` means; outside of them the error is noted and 0 given. */
+static inline int64_t gradc_place(gradc_error *error, int32_t check, int64_t position,
+                                  int64_t found, int64_t size)
+{
+    if (found >= 0 && found < size)
+        return found;
+    if (found < 0 && found >= -size)
+        return found + size;
+    error->code = GRADC_INDEX;
+    error->node = check;
+    error->position = position;
+    error->found = found;
+    error->bound = size;
+    return 0;
+}
+
+/* ---- chunks on the caller's thread */
+
+static inline void gradc_serial(int64_t chunks, gradc_body *body, const gradc_call *call)
+{
+    for (int64_t chunk = 0; chunk < chunks; ++chunk)
+        body((void *)call, chunk);
+}
+
+#endif

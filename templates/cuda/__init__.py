@@ -1,0 +1,1 @@
+"""Templates and headers for CUDA."""

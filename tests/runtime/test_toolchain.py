@@ -1,0 +1,179 @@
+"""Finding the compiler: by CC and PATH, what is remembered, and what a key depends on."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from gradc.runtime import toolchain as toolchain_module
+from gradc.runtime.cache import Cache
+from gradc.runtime.cpu import Processor, parse, processor
+from gradc.runtime.toolchain import CompilerNotFoundError, Toolchain, find_command, find_toolchain
+
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+
+
+@pytest.fixture(params=COMPILERS)
+def compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("CC", request.param)
+    return str(request.param)
+
+
+def write_script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_facts_of_the_compiler(compiler: str, cache: Cache) -> None:
+    found = find_toolchain(cache)
+    target = subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True, check=True)
+    assert found.command == (compiler,)
+    assert found.target == target.stdout.strip()
+    assert compiler in found.version
+    assert "version" in found.version
+
+
+def test_flags_keep_ieee_arithmetic(compiler: str, cache: Cache) -> None:
+    flags = find_toolchain(cache).flags
+    assert "-ffp-contract=off" in flags
+    assert "-fno-math-errno" in flags
+    assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"} & set(flags)
+
+
+def test_accepted_flags_give_no_warning(compiler: str, cache: Cache, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int a(void) { return 0; }\n")
+    line = find_toolchain(cache).command_line("a.c", "a.so")
+    result = subprocess.run(line, cwd=tmp_path, capture_output=True, check=True)
+    assert result.stderr == b""
+    assert (tmp_path / "a.so").exists()
+
+
+def test_native_flag_goes_with_a_resolved_processor(compiler: str, cache: Cache) -> None:
+    found = find_toolchain(cache)
+    if any("=native" in flag for flag in found.flags):
+        assert found.features
+        assert set(found.features) <= set(found.machine.split())
+    assert found.parts["machine"] == processor().text
+
+
+def test_unknown_flags_are_left_out(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    monkeypatch.setattr(
+        toolchain_module, "WANTED", ("-fno-math-errno", "-fno-such-flag-in-any-compiler")
+    )
+    flags = find_toolchain(cache).flags
+    assert "-fno-math-errno" in flags
+    assert "-fno-such-flag-in-any-compiler" not in flags
+
+
+def test_warm_start_runs_no_process(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    def refuse(line: list[str], folder: str) -> None:
+        raise AssertionError(f"{line} was run")
+
+    first = find_toolchain(cache)
+    monkeypatch.setattr(toolchain_module, "_run", refuse)
+    assert find_toolchain(Cache(cache.root)) == first
+
+
+def test_changed_compiler_is_asked_again(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = write_script(tmp_path / "cc", 'exec gcc "$@"')
+    monkeypatch.setenv("CC", str(script))
+    first = find_toolchain(cache)
+    write_script(script, '[ "$1" = -v ] && echo "version two" || exec gcc "$@"')
+    second = find_toolchain(Cache(cache.root))
+    assert first.version != second.version == "version two\n"
+    assert first.parts != second.parts
+
+
+def test_document_of_another_format_is_ignored(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    monkeypatch.setattr(cache, "read_document", lambda kind, name: {"compiler": "old"})
+    assert find_toolchain(cache).command == (compiler,)
+
+
+def test_arguments_in_cc(monkeypatch: pytest.MonkeyPatch, cache: Cache) -> None:
+    monkeypatch.setenv("CC", "gcc -fwrapv '-DNAME=a b'")
+    found = find_toolchain(cache)
+    assert found.command == ("gcc", "-fwrapv", "-DNAME=a b")
+    assert found.parts["arguments"] == "-fwrapv -DNAME=a b"
+
+
+def test_environment_of_the_compiler_is_in_the_key(
+    monkeypatch: pytest.MonkeyPatch, cache: Cache
+) -> None:
+    before = find_toolchain(cache).parts
+    monkeypatch.setenv("CPATH", os.devnull)
+    after = find_toolchain(cache).parts
+    assert after["environment"] == f"CPATH={os.devnull}"
+    assert {name for name in before if before[name] != after[name]} == {"environment"}
+
+
+def test_missing_compiler_named_by_cc() -> None:
+    with pytest.raises(CompilerNotFoundError, match="CC names 'no-such-compiler'"):
+        find_command("no-such-compiler -O2")
+
+
+def test_no_compiler_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Cache) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CompilerNotFoundError, match="apt install gcc"):
+        find_toolchain(cache)
+
+
+@pytest.mark.parametrize("text", ["exit 3", 'case "$1" in -v) echo 1;; *) exit 3;; esac'])
+def test_compiler_that_does_not_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Cache, text: str
+) -> None:
+    monkeypatch.setenv("CC", str(write_script(tmp_path / "broken", text)))
+    with pytest.raises(CompilerNotFoundError, match="broken"):
+        find_toolchain(cache)
+
+
+CPUINFO = """processor\t: 0
+vendor_id\t: GenuineIntel
+model\t\t: 85
+cpu MHz\t\t: {megahertz}
+flags\t\t: fpu sse2 avx avx512f
+
+processor\t: 1
+vendor_id\t: Other
+"""
+
+
+def test_processor_without_what_varies() -> None:
+    fields = parse(CPUINFO.format(megahertz=2100.0))
+    assert fields == parse(CPUINFO.format(megahertz=3700.5))
+    assert fields == {
+        "vendor_id": "GenuineIntel",
+        "model": "85",
+        "flags": "fpu sse2 avx avx512f",
+    }
+
+
+def test_processor_without_cpuinfo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("gradc.runtime.cpu.CPUINFO", str(tmp_path / "none"))
+    assert not processor.__wrapped__().resolved
+
+
+@pytest.mark.parametrize(
+    ("features", "width"),
+    [(("avx512f", "avx", "sse2"), 64), (("avx", "sse2"), 32), (("sse2",), 16), ((), 16)],
+)
+def test_vector_width(features: tuple[str, ...], width: int) -> None:
+    found = Toolchain(("cc",), "", "", (), (), "", features, "", vector_math=False)
+    assert found.vector_bytes == width
+
+
+def test_wide_vectors_only_where_they_are(monkeypatch: pytest.MonkeyPatch, cache: Cache) -> None:
+    plain = Processor("x86_64; flags: sse2", ("sse2",), resolved=True)
+    monkeypatch.setattr(toolchain_module, "processor", lambda: plain)
+    monkeypatch.setenv("CC", COMPILERS[0])
+    assert "-mprefer-vector-width=512" not in find_toolchain(cache).flags

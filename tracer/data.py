@@ -1,0 +1,48 @@
+"""What users hand in as data, as arrays of gradc's types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .dtypes import DType, as_dtype, bfloat16, default_float, default_int, float64, int64
+from .errors import DTypeError, located
+from .interpret import to_storage
+
+Array = np.ndarray[Any, Any]
+
+
+def as_stored(data: Any, dtype: Any = None) -> tuple[Array, DType]:
+    """`data` as an array in the storage type of `dtype`.
+
+    Without `dtype`, Python numbers and NumPy's float64 and int64 take the default types.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise ValueError(located(f"expected numbers in a regular shape: {error}")) from None
+    kind = wanted or narrowed(array)
+    if array.dtype.kind not in "biuf":
+        raise DTypeError(located(f"expected real numbers, found {array.dtype}"))
+    if kind is bfloat16:
+        return to_storage(array.astype(np.float32), kind), kind
+    return array.astype(kind.storage, copy=False), kind
+
+
+def narrowed(array: Array) -> DType:
+    """The type that `array` takes by default."""
+    if array.dtype == np.float64 or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
+        return default_float()
+    if array.dtype in (np.int64, np.uint64, np.uint32, np.uint16):
+        return default_int()
+    return as_dtype(array.dtype)
+
+
+def beside(data: Any, like: DType) -> tuple[Array, DType]:
+    """`data` as an operand beside a tensor of `like`: not narrowed where that is wide itself."""
+    array = np.asarray(data)
+    if like in (float64, int64) and array.dtype == like.storage:
+        return array, like
+    return as_stored(array)

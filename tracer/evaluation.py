@@ -1,0 +1,192 @@
+"""When recordings run, and how the program of what they ask for is found.
+
+Programs are found by chained identity: under (the evaluation before, the nodes asked for) stands
+the entry that ran last time. Nothing is walked there. Where that fails, the graph is numbered
+canonically and looked up by its text, and only what is new there is prepared.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from .evaluator import Executable, current_evaluator
+from .graph import Graph, canonical
+from .ir import InternTable, Node
+from .ops import elementwise, sources
+from .recording import STATISTICS, THREAD, Recording
+from .text import digest
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+LIMIT = 1024
+"""So many operators wait at most where no manager records."""
+
+Moment = Literal["backward", "read", "step", "limit"]
+
+
+def settle(recording: Recording, moment: Moment, wanted: Sequence[Tensor] = ()) -> None:
+    """The policy of when things run; `wanted` are the tensors for which it must be now.
+
+    Called after a backward, when a value is read, when an optimizer has stepped, and when many
+    operators wait. While a manager of the thread records, only reading a value makes it run; else
+    everything that is still held is computed at once, and the recording ends.
+    """
+    with recording.lock:
+        recorded = bool(recording.recording_managers())
+        if recorded and moment != "read":
+            return
+        ends = recording is THREAD.recording and not recorded
+        together = (recording is THREAD.recording or recording.closed) and not recording.failed
+        try:
+            evaluate(recording, recording.live() if together else list(wanted))
+        except BaseException:
+            recording.failed = True  # from now on each tensor runs by itself
+            raise
+        finally:
+            if ends:
+                THREAD.renew()
+        if together:
+            recording.pending.clear()
+            recording.rebound = 0
+        if together and recording.closed:
+            recording.forget()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A program and how it is bound to a recording.
+
+    `inputs` name slots (k) or earlier results (~k), `places` likewise (results k, slots ~k), one for
+    each node that is asked for; `made` are the results by node, `nodes` the size of the graph.
+    """
+
+    run: Executable | None
+    inputs: tuple[int, ...]
+    leaves: tuple[Node, ...]
+    floats: tuple[int, ...]
+    ints: tuple[int, ...]
+    places: tuple[int, ...]
+    made: dict[Node, int]
+    nodes: int
+    checked: bool
+
+
+ENTRIES = InternTable(2_000)
+RECENT = InternTable(500)
+EXECUTABLES = InternTable(500)
+
+
+def evaluate(recording: Recording, tensors: list[Tensor]) -> None:
+    """Give each of `tensors`, which wait in `recording`, its buffer."""
+    if not tensors:
+        return
+    nodes = tuple([each._node for each in tensors])
+    key = (recording.entry, nodes)
+    entry: Entry | None = ENTRIES.get(key)
+    STATISTICS.evaluations += 1
+    if entry is None:
+        entry = ENTRIES.put(key, _entry(recording, nodes))
+    else:
+        STATISTICS.identity_hits += 1
+    results, slots = recording.results, recording.slots
+    if entry.run is not None:
+        buffers = [slots[k] if k >= 0 else results[~k] for k in entry.inputs]
+        floats, ints = recording.floats, recording.ints
+        made = entry.run(buffers, [floats[k] for k in entry.floats], [ints[k] for k in entry.ints])
+        results.extend(made)
+    for each, place in zip(tensors, entry.places, strict=True):
+        each._buffer = results[place] if place >= 0 else slots[~place]
+    recording.entry = entry
+    recording.entries.append(entry)
+
+
+def _entry(recording: Recording, nodes: tuple[Node, ...]) -> Entry:
+    """The entry for `nodes`, after the evaluations that `recording` has seen."""
+    known = recording.known
+    for each in recording.entries:
+        known.update(each.made)
+    recording.entries.clear()
+    bare = [without_markers(each, known) for each in nodes]
+    asked = [each for each in dict.fromkeys(bare) if not _exists(each, known)]
+    if not asked:
+        places = tuple(_place(each, known) for each in bare)
+        return Entry(None, (), (), (), (), places, {}, 0, checked=False)
+    return _computed(recording, nodes, bare, asked)
+
+
+def _computed(
+    recording: Recording, nodes: tuple[Node, ...], bare: list[Node], asked: list[Node]
+) -> Entry:
+    known, base = recording.known, len(recording.results)
+    graph, binding = canonical(asked, known)
+    outputs = {each: base + k for k, each in enumerate(dict.fromkeys(graph.outputs))}
+    made = {each: outputs[image] for each, image in zip(asked, graph.outputs, strict=True)}
+    made.update(zip(nodes, [made.get(each, -1) for each in bare], strict=True))
+    made = {each: place for each, place in made.items() if place >= base}
+    graph = Graph(graph.inputs, graph.floats, graph.ints, tuple(outputs))
+    within = graph.nodes()
+    evaluator = current_evaluator()
+    key = (evaluator, digest(graph))
+    run: Executable | None = EXECUTABLES.get(key)
+    if run is not None:
+        STATISTICS.digest_hits += 1
+    elif larger := _superset(recording, asked, len(within)):
+        STATISTICS.superset_hits += 1
+        return replace(larger, places=tuple(_place(e, {**known, **larger.made}) for e in bare))
+    else:
+        STATISTICS.prepared += 1
+        run = EXECUTABLES.put(key, evaluator.prepare(graph))
+    entry = Entry(
+        run,
+        tuple(~known[each] if each in known else each.attrs[0] for each in binding.inputs),
+        tuple(each for each in binding.inputs if each not in known),
+        binding.floats,
+        binding.ints,
+        tuple(_place(each, {**known, **made}) for each in bare),
+        made,
+        len(within),
+        any(each.op is elementwise.checked_index for each in within),
+    )
+    _remember(recording, entry)
+    return entry
+
+
+def _superset(recording: Recording, asked: list[Node], size: int) -> Entry | None:
+    """A recent entry that gives all that is asked for, and not much more.
+
+    One that checks indices is not taken: what fails there may be no part of this recording.
+    """
+    leaves = set(recording.leaves.values())
+    for each in RECENT.get(recording.entry or RECENT) or ():
+        enough = all(node in each.made for node in asked) and leaves.issuperset(each.leaves)
+        floats = all(k < len(recording.floats) for k in each.floats)
+        ints = all(k < len(recording.ints) for k in each.ints)
+        if enough and floats and ints and not each.checked and each.nodes <= 8 + size * 5 // 4:
+            found: Entry = each
+            return found
+    return None
+
+
+def _remember(recording: Recording, entry: Entry) -> None:
+    key = recording.entry or RECENT
+    RECENT.put(key, deque(maxlen=8)).appendleft(entry)
+
+
+def without_markers(each: Node, known: dict[Node, int]) -> Node:
+    """What `each` is an identity of."""
+    while each.op.kind == "marker" and each not in known:
+        each = each.inputs[0]
+    return each
+
+
+def _exists(each: Node, known: dict[Node, int]) -> bool:
+    return each in known or each.op is sources.input_
+
+
+def _place(each: Node, known: dict[Node, int]) -> int:
+    found = known.get(each)
+    return ~each.attrs[0] if found is None else found

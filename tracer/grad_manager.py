@@ -1,0 +1,350 @@
+"""GradManager: which tensors gradients are wanted for, and since when.
+
+Recording and attaching wrap the present value of a tensor in an identity node `track`, so that only
+what is computed from it afterwards counts. The backward adds the adjoint to the same graph; managers
+that record below go through it like through anything else, and those above and beside see its
+results as constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+from weakref import ref
+
+from .adjoint import adjoint
+from .errors import DTypeError, located
+from .evaluation import settle
+from .function import Calls
+from .ir import InternTable, Node, node
+from .ops import markers
+from .recording import STATISTICS, THREAD, Recording, stopped
+from .seeds import seeds_of, targets_of
+from .tensor import Tensor
+from .value import waiting
+
+Callback = Callable[[Tensor, Any], Any]
+
+
+@dataclass(slots=True)
+class _Attachment:
+    """An attached tensor, weakly, and what is called with its gradient."""
+
+    tensor: ref[Tensor]
+    callbacks: list[Callback]
+
+
+@dataclass(slots=True, eq=False)
+class _Session:
+    """One recording of one manager: its number, its peers, and the snapshots by tensor."""
+
+    recording: Recording
+    number: int
+    tracked: dict[int, tuple[Tensor, Node]] = field(default_factory=dict)
+    peers: tuple[GradManager, ...] = ()
+
+
+class GradManager:
+    """Records what is computed from attached tensors, and gives them their gradients.
+
+    ::
+
+        gm = GradManager().attach(parameters)
+        with gm:
+            loss = network(data)
+            gm.backward(loss)       # adds to the `.grad` of each parameter
+    """
+
+    def __init__(self) -> None:
+        self._attached: dict[int, _Attachment] = {}
+        self._session: _Session | None = None
+        self._busy = False
+
+    # ---- attaching
+
+    def attach(
+        self,
+        tensors: Tensor | Iterable[Tensor],
+        callbacks: Callback | Iterable[Callback] | None = None,
+        *,
+        callback: Callback | Iterable[Callback] | None = None,
+    ) -> GradManager:
+        """Want gradients for `tensors`, from now on where this manager records already.
+
+        Each callback is called as `callback(tensor, gradient)` and returns what the next one gets,
+        in the end what is added to `tensor.grad`; None adds nothing. Tensors are held weakly. A list
+        with an item that cannot be attached attaches none.
+        """
+        if self._busy:
+            raise RuntimeError(located("attach: called from a callback of this manager's backward"))
+        if callbacks is not None and callback is not None:
+            raise TypeError(located("attach: `callback` and `callbacks` are one argument"))
+        added = _listed_callbacks(callbacks if callback is None else callback)
+        listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+        for each in listed:
+            _check_attachable(each)
+        for each in listed:
+            self._attach(each, added)
+        return self
+
+    def _attach(self, tensor: Tensor, callbacks: list[Callback]) -> None:
+        table, key = self._attached, id(tensor)
+        found = table.get(key)
+        if found is None:
+            watched = ref(tensor, lambda _: table.pop(key, None))
+            table[key] = _Attachment(watched, list(callbacks))
+            if self._session is not None:
+                _track(self._session, tensor)
+        else:
+            found.callbacks.extend(callbacks)
+
+    def attached_tensors(self) -> list[Tensor]:
+        """The attached tensors that still exist, in the order in which they were attached."""
+        found = [each.tensor() for each in list(self._attached.values())]
+        return [each for each in found if each is not None]
+
+    # ---- recording
+
+    def record(self) -> None:
+        """Begin to record: what is computed from the attached tensors' present values counts."""
+        if self._session is not None:
+            raise RuntimeError(located("record: this manager is already recording"))
+        recording = THREAD.recording
+        session = _Session(recording, recording.ordinal())
+        recording.managers.append(ref(self))
+        self._session = session
+        for tensor in self.attached_tensors():
+            _track(session, tensor)
+
+    def release(self) -> None:
+        """Stop recording and forget what was recorded; does nothing where nothing is recorded."""
+        session = self._session
+        if session is None:
+            return
+        self._leave(session)
+        recording = session.recording
+        if recording is THREAD.recording and not recording.recording_managers():
+            THREAD.renew()
+
+    def _leave(self, session: _Session) -> None:
+        self._session = None
+        recording = session.recording
+        recording.managers = [each for each in recording.managers if each() is not self]
+        if recording.recording_managers():
+            for tensor, tracked in session.tracked.values():
+                _untrack(recording, tensor, tracked)
+        session.tracked.clear()
+
+    def __enter__(self) -> GradManager:
+        self.record()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def __or__(self, other: Any) -> GradManagerGroup:
+        if not isinstance(other, (GradManager, GradManagerGroup)):
+            return NotImplemented
+        return GradManagerGroup([self]) | other
+
+    # ---- backward
+
+    def backward(self, y: Any = None, dy: Any = None) -> None:
+        """Add the gradients of `y`, weighted by `dy`, to the `.grad` of the attached tensors.
+
+        `y` is a tensor, or a list or tuple of them; a target that is listed twice counts twice. `dy`
+        has a tensor, array or number for each, which broadcasts to its shape (None: ones). Tensors
+        that were not reached keep their `.grad`. Nothing is written when anything fails; in any case
+        this manager does not record afterwards.
+        """
+        session = self._session
+        if session is None:
+            raise RuntimeError(located("backward: this manager is not recording, or no longer"))
+        if self._busy:
+            raise RuntimeError(located("backward: called from a callback of this backward"))
+        self._busy = True
+        try:
+            commits = self._accumulated(self._gradients(session, y, dy))
+            self._leave(session)
+            last = not session.recording.recording_managers()
+            if last:
+                wanted = [new for _, new in commits if isinstance(new, Tensor)]
+                settle(session.recording, "backward", wanted)
+        finally:
+            self._busy = False
+            self.release()
+        for tensor, new in commits:
+            _write(tensor, new)
+
+    def _gradients(self, session: _Session, y: Any, dy: Any) -> list[tuple[Tensor, Any]]:
+        """Each attached tensor that was reached, and what its callbacks made of its gradient."""
+        recording = session.recording
+        if recording is not THREAD.recording:
+            raise RuntimeError(located("backward: this manager began to record in another thread"))
+        targets = targets_of(y)
+        seeds = seeds_of(targets, dy)
+        recording = THREAD.recording
+        nodes = tuple(recording.node_of(each) for each in targets)
+        tracked = {made: tensor for tensor, made in session.tracked.values()}
+        found = cotangents(session, nodes, seeds, tuple(tracked), self._hidden(session))
+        results = [(tracked[made], waiting(g, recording)) for made, g in found]
+        called = [(tensor, self._called_back(tensor, result)) for tensor, result in results]
+        return [(tensor, _resolved(result)) for tensor, result in called]
+
+    def _hidden(self, session: _Session) -> tuple[int, ...]:
+        """The numbers of those who must not see this backward: managers above, and peers."""
+        managers = session.recording.recording_managers()
+        above = managers[managers.index(self) + 1 :]
+        blind = [*above, *(each for each in session.peers if each in managers)]
+        numbers = {each._session.number for each in blind if each._session is not None}
+        return tuple(sorted(numbers))
+
+    def _called_back(self, tensor: Tensor, result: Any) -> Any:
+        attachment = self._attached.get(id(tensor))
+        for each in list(attachment.callbacks) if attachment else ():
+            result = each(tensor, result)
+        return result
+
+    def _accumulated(self, results: list[tuple[Tensor, Any]]) -> list[tuple[Tensor, Any]]:
+        """What `.grad` becomes; empties `results`, so that parts of sums are not held."""
+        commits: list[tuple[Tensor, Any]] = []
+        while results:
+            tensor, result = results.pop()
+            before = tensor.grad
+            if result is not None:
+                commits.append((tensor, result if before is None else before + result))
+        commits.reverse()
+        return commits
+
+
+class GradManagerGroup:
+    """Managers that record together as peers: none sees the backward of another."""
+
+    def __init__(self, members: list[GradManager]) -> None:
+        self._members = members
+
+    def __or__(self, other: Any) -> GradManagerGroup:
+        if isinstance(other, GradManager):
+            return GradManagerGroup([*self._members, other])
+        if isinstance(other, GradManagerGroup):
+            return GradManagerGroup([*self._members, *other._members])
+        return NotImplemented
+
+    def __enter__(self) -> None:
+        if len({id(each) for each in self._members}) < len(self._members):
+            raise RuntimeError(located("expected different managers in a group, found one twice"))
+        entered: list[GradManager] = []
+        try:
+            for each in self._members:
+                each.record()
+                entered.append(each)
+        except BaseException:
+            for each in reversed(entered):
+                each.release()
+            raise
+        for each in self._members:
+            assert each._session is not None
+            each._session.peers = tuple(peer for peer in self._members if peer is not each)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for each in reversed(self._members):
+            each.release()
+
+
+ADJOINTS = InternTable(2_000)
+
+
+def cotangents(
+    session: _Session,
+    targets: tuple[Node, ...],
+    seeds: tuple[Node, ...],
+    tracked: tuple[Node, ...],
+    hidden: tuple[int, ...],
+) -> tuple[tuple[Node, Node], ...]:
+    """Pairs of tracked nodes and their cotangents; found by identity where they were asked before.
+
+    Functions run Python code in their backward, so a graph with some is gone through every time.
+    """
+    recording = session.recording
+    key = (targets, seeds, tracked, hidden, session.number, recording.quiet)
+    found: tuple[tuple[Node, Node], ...] | None = ADJOINTS.get(key)
+    if found is not None:
+        return found
+    STATISTICS.adjoints += 1
+    calls = Calls(recording)
+    grads = adjoint(targets, seeds, tracked, session.number, calls)
+    marked = tuple((each, _marked(g, hidden, recording)) for each, g in grads.items())
+    return marked if calls.called else ADJOINTS.put(key, marked)
+
+
+def _marked(g: Node, hidden: tuple[int, ...], recording: Recording) -> Node:
+    if recording.quiet:
+        return stopped(g)
+    return node(markers.opaque, (g,), (hidden,)) if hidden else g
+
+
+def _track(session: _Session, tensor: Tensor) -> None:
+    recording = session.recording
+    made = node(markers.track, (recording.node_of(tensor),), (recording.ordinal(),))
+    recording.bind(tensor, made)
+    session.tracked[id(tensor)] = (tensor, made)
+
+
+def _untrack(recording: Recording, tensor: Tensor, tracked: Node) -> None:
+    """Let `tensor` stand for what it was a snapshot of, where it still does."""
+    bound = recording.snapshots.get(id(tensor))
+    if tensor._recording is recording:
+        present = tensor._node
+    elif bound is not None and bound[0] is tensor._buffer:
+        present = bound[1]
+    else:
+        return
+    if present is tracked:
+        recording.bind(tensor, tracked.inputs[0])
+
+
+def _write(tensor: Tensor, new: Any) -> None:
+    """Set `.grad`; a gradient that is there already keeps its identity."""
+    before = tensor.grad
+    if isinstance(before, Tensor) and isinstance(new, Tensor) and before is not new:
+        before.rebind(new)
+    else:
+        tensor.grad = new
+
+
+def _resolved(result: Any) -> Any:
+    """The result of a callback; a future (as all-reduce gives) is waited for."""
+    get = None if isinstance(result, Tensor) else getattr(result, "get", None)
+    return get() if callable(get) else result
+
+
+def _listed_callbacks(given: Any) -> list[Callback]:
+    if given is None:
+        return []
+    if callable(given):
+        return [given]
+    try:
+        return list(given)
+    except TypeError:
+        found = f"expected callables as callbacks, found {given!r}"
+        raise TypeError(located(f"attach: {found}")) from None
+
+
+def _check_attachable(tensor: Any) -> None:
+    if not isinstance(tensor, Tensor):
+        raise DTypeError(located(f"attach: expected a Tensor, found {tensor!r}"))
+    if not tensor._node.dtype.is_float:
+        expected = "attach: expected float16, bfloat16, float32 or float64"
+        raise DTypeError(located(f"{expected}, found {tensor._node.type}"))

@@ -1,0 +1,75 @@
+"""Graphs: what is handed to the compiler, numbered by itself and free of its recording."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from .ir import Node, node, on_behalf_of, topological
+from .ops import sources
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A set of output nodes over canonically numbered leaves.
+
+    `inputs` are the tensor leaves, by slot; `floats` and `ints` count the run-time scalars.
+    """
+
+    inputs: tuple[Node, ...]
+    floats: int
+    ints: int
+    outputs: tuple[Node, ...]
+
+    def nodes(self) -> list[Node]:
+        """All nodes, inputs first."""
+        return topological(self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Where a canonical graph's leaves come from.
+
+    `inputs` are nodes of the recording (leaves, or values that exist already); `floats` and `ints`
+    are slots of its scalars.
+    """
+
+    inputs: tuple[Node, ...]
+    floats: tuple[int, ...]
+    ints: tuple[int, ...]
+
+
+def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Graph, Binding]:
+    """The graph of `outputs`, leaves numbered in order of first use, markers left out.
+
+    Nodes in `known` exist already and become inputs.
+    """
+    inputs: list[Node] = []
+    scalars: dict[str, list[int]] = {"f": [], "i": []}
+    image: dict[Node, Node] = {}
+    leaves: list[Node] = []
+    for each in topological(outputs, known):
+        if each in known or each.op is sources.input_:
+            slot, kind = len(inputs), each.type
+            inputs.append(each)
+            made = node(sources.input_, (), (slot, kind.dtype, kind.shape, kind.device))
+            leaves.append(made)
+        elif each.op is sources.scalar:
+            made = _numbered_scalar(each, scalars)
+        elif each.op.kind == "marker":
+            made = image[each.inputs[0]]
+        else:
+            with on_behalf_of(each.origin):
+                made = node(each.op, tuple(image[i] for i in each.inputs), each.attrs)
+        image[each] = made
+    floats, ints = tuple(scalars["f"]), tuple(scalars["i"])
+    graph = Graph(tuple(leaves), len(floats), len(ints), tuple(image[each] for each in outputs))
+    return graph, Binding(tuple(inputs), floats, ints)
+
+
+def _numbered_scalar(each: Node, scalars: dict[str, list[int]]) -> Node:
+    slot, source, dtype = each.attrs
+    seen = scalars[source]
+    if slot not in seen:
+        seen.append(slot)
+    return node(sources.scalar, (), (seen.index(slot), source, dtype))

@@ -1,0 +1,103 @@
+"""The reference: a graph computed node by node with NumPy.
+
+It is what the generated code is held against, what answers where there is no compiler, and what
+runs a small graph that is seen for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .dtypes import DType, bfloat16, bool_, float16, float32
+from .errors import BoundsError
+from .graph import Graph
+from .ir import Node
+from .ops import sources
+from .ops.logic import checked_index
+
+Array = np.ndarray[Any, Any]
+
+
+def interpret(
+    graph: Graph, inputs: Sequence[Array], floats: Sequence[float], ints: Sequence[int]
+) -> list[Array]:
+    """The outputs of `graph`, as arrays in the storage type of their dtypes."""
+    values: dict[Node, Array] = {}
+    with np.errstate(all="ignore"):
+        for each in graph.nodes():
+            values[each] = _value(each, values, inputs, floats, ints)
+    return [to_storage(values[each], each.dtype) for each in graph.outputs]
+
+
+def _value(
+    each: Node,
+    values: dict[Node, Array],
+    inputs: Sequence[Array],
+    floats: Sequence[float],
+    ints: Sequence[int],
+) -> Array:
+    if each.op is sources.input_:
+        return from_storage(inputs[each.attrs[0]], each.dtype)
+    if each.op is sources.scalar:
+        slot, source, dtype = each.attrs
+        number = floats[slot] if source == "f" else ints[slot]
+        return rounded(np.asarray(number), dtype)
+    if each.op is checked_index:
+        _check(each, values[each.inputs[0]])
+    operands = [values[i] for i in each.inputs]
+    attrs = [computing(a) if isinstance(a, DType) else a for a in each.attrs]
+    return rounded(np.asarray(each.op.reference(*operands, *attrs)), each.dtype)
+
+
+def _check(each: Node, places: Array) -> None:
+    (size,) = each.attrs
+    wrong = places[(places < -size) | (places >= size)]
+    if wrong.size:
+        raise out_of_range(each, int(wrong.flat[0]), size)
+
+
+def out_of_range(each: Node, found: int, size: int) -> BoundsError:
+    """What is raised for the place `found` among `size` that the node `each` was given."""
+    what = each.origin.label if each.origin and each.origin.label else "index"
+    where = f" (at {each.origin})" if each.origin else ""
+    expected = f"a place from {-size} to {size - 1}" if size else "none, as there are no elements"
+    return BoundsError(f"{what}: expected {expected}, found {found}{where}")
+
+
+def computing(dtype: DType) -> DType:
+    """The type in which values of `dtype` are computed: float32 for the half types."""
+    return float32 if dtype in (float16, bfloat16) else dtype
+
+
+def from_storage(array: Array, dtype: DType) -> Array:
+    """Stored elements in the type in which they are computed."""
+    if dtype is bfloat16:
+        return np.asarray(array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float32) if dtype is float16 else array
+
+
+def to_storage(array: Array, dtype: DType) -> Array:
+    """Computed elements as they are stored, without gaps."""
+    stored = _to_bfloat16(array) if dtype is bfloat16 else array.astype(dtype.storage, copy=False)
+    return np.ascontiguousarray(stored).reshape(array.shape)
+
+
+def rounded(array: Array, dtype: DType) -> Array:
+    """`array` with the precision and range of `dtype`, in its computing type."""
+    if dtype is bool_ or dtype.kind in "iu":
+        return array.astype(dtype.storage, copy=False)
+    if dtype is bfloat16:
+        return from_storage(_to_bfloat16(array), bfloat16)
+    narrow = array.astype(dtype.storage, copy=False)
+    return narrow.astype(np.float32) if dtype is float16 else narrow
+
+
+def _to_bfloat16(array: Array) -> Array:
+    """The nearest bfloat16, ties to even, as its 16 bits."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)
+    nearest = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
+    return np.where(np.isnan(array), quiet, nearest).astype(np.uint16)

@@ -1,0 +1,278 @@
+"""Types, operators and interned nodes: the values that a recording is made of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from .dtypes import DType
+from .errors import GradcError, Origin, located, users_frame
+
+Shape = tuple[int, ...]
+Attributes = tuple[Any, ...]
+
+ANYWHERE = "any"
+"""The device of constants, run-time scalars and what is made of them alone."""
+
+
+class DeviceError(GradcError, ValueError):
+    """Tensors of different devices in one operation."""
+
+
+class TensorType(NamedTuple):
+    """What is known of a value before it exists."""
+
+    dtype: DType
+    shape: Shape
+    device: str = ANYWHERE
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes of the elements, laid out without gaps."""
+        return self.size * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        where = "" if self.device in ("cpu", ANYWHERE) else f"@{self.device}"
+        return f"{self.dtype.name}{list(self.shape)}{where}"
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """An operator: its name, its rules and, in the subclasses, how it is computed.
+
+    `attributes` names the static arguments. `reference(*arrays, *attrs)` computes the operator with
+    NumPy. `vjp(cotangent, result, *inputs, *attrs)` gives one cotangent (a Node, or None for zero)
+    per input, written in operators, so that every order of derivative follows; `vjp=None` says that
+    the operator has no derivative and cuts the path.
+    """
+
+    name: str
+    reference: Callable[..., Any]
+    vjp: Callable[..., Sequence[Node | None]] | None
+    attributes: tuple[str, ...] = ()
+    doc: str = ""
+    kind: ClassVar[str]
+
+    def infer(self, types: tuple[TensorType, ...], attrs: Attributes) -> TensorType:
+        """The type of the result; raises where the inputs do not fit."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Op:
+        return self
+
+
+class Node:
+    """One value: an operator on other values. Immutable, interned: equal nodes are one object."""
+
+    __slots__ = ("__weakref__", "attrs", "inputs", "op", "origin", "type")
+
+    def __init__(
+        self,
+        op: Op,
+        inputs: tuple[Node, ...],
+        attrs: Attributes,
+        type: TensorType,
+        origin: Origin | None,
+    ) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self.type = type
+        self.origin = origin
+
+    @property
+    def shape(self) -> Shape:
+        """The extents of the value."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type of the value."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.type.shape)
+
+    def attr(self, name: str) -> Any:
+        """The static argument called `name`."""
+        return self.attrs[self.op.attributes.index(name)]
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.type}>"
+
+    def __add__(self, other: Operand) -> Node:
+        return _arithmetic("add", self, other)
+
+    def __radd__(self, other: Operand) -> Node:
+        return _arithmetic("add", other, self)
+
+    def __sub__(self, other: Operand) -> Node:
+        return _arithmetic("sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Node:
+        return _arithmetic("sub", other, self)
+
+    def __mul__(self, other: Operand) -> Node:
+        return _arithmetic("mul", self, other)
+
+    def __rmul__(self, other: Operand) -> Node:
+        return _arithmetic("mul", other, self)
+
+    def __truediv__(self, other: Operand) -> Node:
+        return _arithmetic("div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Node:
+        return _arithmetic("div", other, self)
+
+    def __neg__(self) -> Node:
+        return _arithmetic("neg", self)
+
+    def __lt__(self, other: Operand) -> Node:
+        return _arithmetic("lt", self, other)
+
+    def __le__(self, other: Operand) -> Node:
+        return _arithmetic("le", self, other)
+
+    def __gt__(self, other: Operand) -> Node:
+        return _arithmetic("gt", self, other)
+
+    def __ge__(self, other: Operand) -> Node:
+        return _arithmetic("ge", self, other)
+
+
+Operand = Node | float | int
+
+
+def _arithmetic(name: str, *operands: Operand) -> Node:
+    """An operator on nodes, and on numbers that belong to a rule and take the type of a node."""
+    from .ops import elementwise, sources
+
+    like = next(each for each in operands if isinstance(each, Node))
+    made: Node = getattr(elementwise, name)(
+        *(x if isinstance(x, Node) else sources.constant_like(x, like) for x in operands)
+    )
+    return made
+
+
+class _Circumstance(threading.local):
+    """What the nodes that a thread makes now are made for."""
+
+    label = ""
+    origin: Origin | None = None
+
+
+_circumstance = _Circumstance()
+
+
+@contextmanager
+def labelled(label: str) -> Iterator[None]:
+    """Nodes made inside belong to the composed function `label` (the outermost one wins)."""
+    if _circumstance.label:
+        yield
+        return
+    _circumstance.label = label
+    try:
+        yield
+    finally:
+        _circumstance.label = ""
+
+
+@contextmanager
+def on_behalf_of(origin: Origin | None) -> Iterator[None]:
+    """Nodes made inside carry this origin: an adjoint carries that of the node it belongs to."""
+    before = _circumstance.origin
+    _circumstance.origin = origin
+    try:
+        yield
+    finally:
+        _circumstance.origin = before
+
+
+def _origin_now() -> Origin | None:
+    if _circumstance.origin is not None:
+        return _circumstance.origin
+    origin = users_frame()
+    return origin and origin._replace(label=_circumstance.label)
+
+
+class InternTable:
+    """Nodes by structure, in two generations: what a generation did not ask for is forgotten."""
+
+    def __init__(self, limit: int = 200_000) -> None:
+        self.limit = limit
+        self.young: dict[Any, Any] = {}
+        self.old: dict[Any, Any] = {}
+
+    def get(self, key: Any) -> Any:
+        """What is kept under `key`, or None."""
+        found = self.young.get(key)
+        if found is None and (found := self.old.get(key)) is not None:
+            self.young[key] = found
+        return found
+
+    def put(self, key: Any, value: Any) -> Any:
+        """Keep `value` under `key`, unless another thread was first; give what is kept."""
+        if len(self.young) >= self.limit:
+            self.old, self.young = self.young, {}
+        return self.young.setdefault(key, value)
+
+    def __len__(self) -> int:
+        return len(self.young) + len(self.old)
+
+
+NODES = InternTable()
+
+
+def node(op: Op, inputs: tuple[Node, ...], attrs: Attributes = ()) -> Node:
+    """The node of `op` on `inputs`; its type is inferred, and checked, only when it is new."""
+    key = (op, inputs, attrs)
+    found: Node | None = NODES.get(key)
+    if found is None:
+        made = op.infer(tuple(each.type for each in inputs), attrs)
+        found = NODES.put(key, Node(op, inputs, attrs, made, _origin_now()))
+    return found
+
+
+def common_device(types: Sequence[TensorType]) -> str:
+    """The device that all of `types` live on."""
+    devices = {each.device for each in types} - {ANYWHERE}
+    if len(devices) > 1:
+        found = " and ".join(sorted(devices))
+        raise DeviceError(located(f"expected tensors of one device, found {found}"))
+    return devices.pop() if devices else ANYWHERE
+
+
+def topological(outputs: Sequence[Node], known: Any = ()) -> list[Node]:
+    """`outputs` and all that they are made of, inputs first, stopping at the nodes in `known`."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    stack = list(reversed(outputs))
+    while stack:
+        top = stack[-1]
+        if top in done:
+            stack.pop()
+            continue
+        waiting = () if top in known else [each for each in top.inputs if each not in done]
+        if waiting:
+            stack.extend(reversed(waiting))
+        else:
+            done.add(top)
+            order.append(top)
+            stack.pop()
+    return order

@@ -1,0 +1,201 @@
+"""Python's operators on tensors: one look-up in the memo of nodes, and a new tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .data import beside
+from .dtypes import bool_
+from .ir import Node
+from .ops import contraction
+from .ops import elementwise as e
+from .ops.sources import constant_like, constant_of
+from .recording import THREAD, Numbers, Recording
+from .value import Value, waiting
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+Binary = Callable[[Any, Any], "Tensor"]
+Unary = Callable[[Any], "Tensor"]
+
+
+def operand(recording: Recording, value: Any, like: Node) -> Node | None:
+    """The node of a number or an array beside `like`; None where it is neither."""
+    if isinstance(value, Numbers):
+        return recording.number(value, like.type.dtype)
+    if isinstance(value, (np.ndarray, list, tuple)):
+        return recording.array(*beside(value, like.type.dtype))
+    return None
+
+
+def binary(function: Callable[[Node, Node], Node]) -> Binary:
+    """The method for `function(self, other)`."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        recording = THREAD.recording
+        x = self._node if self._recording is recording else recording.node_of(self)
+        if isinstance(other, Value):
+            y = other._node if other._recording is recording else recording.node_of(other)  # type: ignore[arg-type]
+        elif (y := operand(recording, other, x)) is None:  # type: ignore[assignment]
+            return NotImplemented
+        key = (function, x, y)
+        made = recording.memo.young.get(key) or recording.first(key, function, (x, y))
+        return waiting(made, recording)
+
+    return method
+
+
+def reflected(function: Callable[[Node, Node], Node]) -> Binary:
+    """The method for `function(other, self)`, where `other` is no tensor."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        recording = THREAD.recording
+        y = recording.node_of(self)
+        x = operand(recording, other, y)
+        if x is None:
+            return NotImplemented
+        key = (function, x, y)
+        made = recording.memo.young.get(key) or recording.first(key, function, (x, y))
+        return waiting(made, recording)
+
+    return method
+
+
+def in_place(method: Binary) -> Binary:
+    """The method that binds the box anew to what `method` gives; other boxes keep their values."""
+
+    def assign(self: Tensor, other: Any) -> Any:
+        made = method(self, other)
+        if made is not NotImplemented:
+            self.rebind(made)
+        return self if made is not NotImplemented else made
+
+    return assign
+
+
+def unary(function: Callable[[Node], Node]) -> Unary:
+    """The method for `function(self)`."""
+
+    def method(self: Tensor) -> Tensor:
+        recording = THREAD.recording
+        x = recording.node_of(self)
+        key = (function, x)
+        made = recording.memo.young.get(key) or recording.first(key, function, (x,))
+        return waiting(made, recording)
+
+    return method
+
+
+def raised(x: Node, exponent: float, kind: type) -> Node:
+    """`x ** exponent` for a number; integers stay integers only under whole positive powers."""
+    if x.dtype.is_float or (kind is int and -5 < exponent < 9):
+        return e.to_power(x, exponent)
+    if kind is int and exponent >= 0:
+        return e.pow(x, constant_of(exponent, x.dtype))
+    return e.to_power(e.to_float(x), exponent)
+
+
+def _power(self: Tensor, other: Any) -> Any:
+    """`self ** other`; a number is part of the program."""
+    if not isinstance(other, Numbers):
+        return _tensor_power(self, other)
+    exponent = other.item() if isinstance(other, np.generic) else other
+    recording = THREAD.recording
+    x = recording.node_of(self)
+    key = (raised, x, exponent, exponent.__class__)
+    made = recording.memo.young.get(key) or recording.first(key, raised, key[1:])
+    return waiting(made, recording)
+
+
+def inverted(x: Node) -> Node:
+    """Not x for bool, all bits turned for integers."""
+    return e.logical_not(x) if x.dtype is bool_ else e.bit_xor(x, constant_like(-1, x))
+
+
+def left_shifted(x: Node, y: Node) -> Node:
+    """`x` times 2 to the power y."""
+    return x * e.pow(constant_like(2, x), y)
+
+
+def right_shifted(x: Node, y: Node) -> Node:
+    """`x` divided by 2 to the power y, rounded down."""
+    return e.floordiv(x, e.pow(constant_like(2, x), y))
+
+
+def same(x: Node) -> Node:
+    """`x` itself."""
+    return x
+
+
+_tensor_power = binary(e.pow)
+
+
+class Operators(Value):
+    """The operators. Those in place bind the box anew, and never touch what others hold."""
+
+    __slots__ = ()
+
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+
+    __add__ = binary(e.add)
+    __sub__ = binary(e.sub)
+    __mul__ = binary(e.mul)
+    __truediv__ = binary(e.div)
+    __floordiv__ = binary(e.floordiv)
+    __mod__ = binary(e.mod)
+    __pow__ = _power
+    __matmul__ = binary(contraction.matmul)
+    __and__ = binary(e.bit_and)
+    __or__ = binary(e.bit_or)
+    __xor__ = binary(e.bit_xor)
+    __lshift__ = binary(left_shifted)
+    __rshift__ = binary(right_shifted)
+
+    __radd__ = reflected(e.add)
+    __rsub__ = reflected(e.sub)
+    __rmul__ = reflected(e.mul)
+    __rtruediv__ = reflected(e.div)
+    __rfloordiv__ = reflected(e.floordiv)
+    __rmod__ = reflected(e.mod)
+    __rpow__ = reflected(e.pow)
+    __rmatmul__ = reflected(contraction.matmul)
+    __rand__ = reflected(e.bit_and)
+    __ror__ = reflected(e.bit_or)
+    __rxor__ = reflected(e.bit_xor)
+    __rlshift__ = reflected(left_shifted)
+    __rrshift__ = reflected(right_shifted)
+
+    __iadd__ = in_place(__add__)
+    __isub__ = in_place(__sub__)
+    __imul__ = in_place(__mul__)
+    __itruediv__ = in_place(__truediv__)
+    __ifloordiv__ = in_place(__floordiv__)
+    __imod__ = in_place(__mod__)
+    __ipow__ = in_place(_power)
+    __imatmul__ = in_place(__matmul__)
+    __iand__ = in_place(__and__)
+    __ior__ = in_place(__or__)
+    __ixor__ = in_place(__xor__)
+    __ilshift__ = in_place(__lshift__)
+    __irshift__ = in_place(__rshift__)
+
+    __neg__ = unary(e.neg)
+    __pos__ = unary(same)
+    __abs__ = unary(e.abs)
+    __invert__ = unary(inverted)
+
+    __lt__ = binary(e.lt)
+    __le__ = binary(e.le)
+    __gt__ = binary(e.gt)
+    __ge__ = binary(e.ge)
+    __eq__ = binary(e.eq)  # type: ignore[assignment]  # elementwise
+    __ne__ = binary(e.ne)  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+    def __contains__(self, item: object) -> bool:
+        raise NotImplementedError("`in` is not defined for tensors: write (x == item).any()")

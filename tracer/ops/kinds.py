@@ -1,0 +1,326 @@
+"""The kinds of operators: what the compiler knows of an operator beyond its name.
+
+Lowering and templates belong to a kind, so that a new operator of a kind needs its record alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..dtypes import DType, accumulator, bool_, default_float, int32, promote
+from ..errors import DTypeError, ShapeError, located
+from ..ir import Attributes, Node, Op, Shape, TensorType, common_device, node
+
+Types = tuple[TensorType, ...]
+
+NO_IDENTITY = (None, "lowest", "highest")
+"""The identities of reductions whose empty lines have no value."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Source(Op):
+    """A value made of static arguments alone: an outside buffer, a number, an index."""
+
+    kind: ClassVar[str] = "source"
+    typed: Callable[..., TensorType] | None = None
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The type is among the static arguments."""
+        assert self.typed is not None and not types
+        return self.typed(*attrs)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Marker(Op):
+    """An identity that only the adjoint sees."""
+
+    kind: ClassVar[str] = "marker"
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The type of what is marked."""
+        return types[0]
+
+
+DOMAINS: dict[str, Callable[[DType], DType | None]] = {
+    "any": lambda dtype: dtype,
+    "number": lambda dtype: int32 if dtype is bool_ else dtype,
+    "float": lambda dtype: dtype if dtype.is_float else default_float(),
+    "bool": lambda dtype: bool_,
+    "bits": lambda dtype: None if dtype.is_float else dtype,
+    "integer": lambda dtype: None if dtype.is_float else int32 if dtype is bool_ else dtype,
+}
+"""What operands of a type are brought to; None where an operator does not take the type."""
+
+
+def operand_type(name: str, domain: str, dtype: DType) -> DType:
+    """The type to which the operator `name` brings operands of `dtype`."""
+    found = DOMAINS[domain](dtype)
+    if found is None:
+        raise DTypeError(located(f"{name}: expected bool or integers, found {dtype.name}"))
+    return found
+
+
+def require_dtype(name: str, types: Types, dtype: DType) -> None:
+    """Raise unless all of `types` have elements of `dtype`."""
+    for each in types:
+        if each.dtype is not dtype:
+            found = f"expected operands of {dtype.name}, found {each.dtype.name}"
+            raise DTypeError(located(f"{name}: {found}"))
+
+
+def broadcast_shapes(name: str, shapes: tuple[Shape, ...]) -> Shape:
+    """NumPy's common shape of `shapes`."""
+    rank = max(len(shape) for shape in shapes)
+    result = [1] * rank
+    for shape in shapes:
+        for axis, extent in enumerate(shape, rank - len(shape)):
+            if extent == 1 or extent == result[axis]:
+                continue
+            if result[axis] != 1:
+                listed = " and ".join(str(list(each)) for each in shapes)
+                raise ShapeError(located(f"{name}: the shapes {listed} do not broadcast"))
+            result[axis] = extent
+    return tuple(result)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elementwise(Op):
+    """One value per element of the inputs, which are broadcast against each other.
+
+    `scalar` is the expression for one element, shared by C and CUDA: {x}, {y}, {z} are the operands
+    (names, or in brackets), {s} is the suffix of math functions ("f" or nothing), {t} the computing
+    type, {k} its short name (i32, i64, f32, f64) and {attribute} a static argument. `integer` is
+    used in place of `scalar` where the operands are integers or bool. `domain` names the types that
+    operands are brought to, `result` that of the value ("same" or "bool"), `weight` the cost in
+    additions. A leading operand that is a condition and takes no part in promotion is declared by
+    `condition`. Integers wrap around, also where C leaves that undefined.
+    """
+
+    kind: ClassVar[str] = "elementwise"
+    scalar: str = ""
+    integer: str | None = None
+    domain: str = "any"
+    result: str = "same"
+    weight: int = 1
+    condition: bool = False
+
+    def __call__(self, *operands: Node, attrs: Attributes = ()) -> Node:
+        """The node of this operator; operands of different types are cast to the common one."""
+        data = operands[self.condition :]
+        common = reduce(promote, (each.dtype for each in data))
+        dtype = operand_type(self.name, self.domain, common)
+        cast_data = tuple(cast_to(each, dtype) for each in data)
+        conditions = tuple(cast_to(each, bool_) for each in operands[: self.condition])
+        return node(self, conditions + cast_data, attrs)
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """Broadcast shapes; the dtype of the operands, or bool."""
+        operand = types[-1].dtype
+        require_dtype(self.name, types[: self.condition], bool_)
+        require_dtype(
+            self.name, types[self.condition :], operand_type(self.name, self.domain, operand)
+        )
+        shape = broadcast_shapes(self.name, tuple(each.shape for each in types))
+        dtype = bool_ if self.result == "bool" else operand
+        return TensorType(dtype, shape, common_device(types))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cast(Elementwise):
+    """The change of an element type.
+
+    `to_integer` is used in place of `scalar` where floats become integers ({d} is the short name of
+    the result's type: u8, i8, i16, i32 or i64), `to_bool` where numbers become bool.
+    """
+
+    to_integer: str = ""
+    to_bool: str = ""
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The same shape in the type that is asked for."""
+        return types[0]._replace(dtype=attrs[0])
+
+
+def _cast_vjp(g: Node, y: Node, x: Node, dtype: DType) -> tuple[Node | None]:
+    differentiable = x.dtype.is_float and dtype.is_float
+    return (cast_to(g, x.dtype) if differentiable else None,)
+
+
+def _cast_reference(x: Any, dtype: DType) -> Any:
+    if x.dtype.kind == "f" and dtype.kind in "iu":
+        return _clamped(x, dtype.storage)
+    return x.astype(dtype.storage)
+
+
+def _clamped(x: Any, integer: np.dtype[Any]) -> Any:
+    """`x` without its fraction, inside the range of `integer`; both ends + 1 are exact floats."""
+    low, high = int(np.iinfo(integer).min), int(np.iinfo(integer).max)
+    above, below = x >= high + 1, x <= low - 1
+    whole = np.where(above | below | np.isnan(x), 0, x).astype(integer)
+    return np.where(above, integer.type(high), np.where(below, integer.type(low), whole))
+
+
+cast = Cast(
+    "cast",
+    scalar="{x}",
+    to_integer="gradc_to_{d}_{k}({x})",
+    to_bool="{x} != 0",
+    reference=_cast_reference,
+    vjp=_cast_vjp,
+    attributes=("dtype",),
+    doc="x in another element type. Floats that become integers lose their fraction and are held "
+    "within the range of the type; NaN gives 0. Integers that become narrower ones wrap",
+)
+
+
+def cast_to(x: Node, dtype: DType) -> Node:
+    """`x` as `dtype`; `x` itself where it has that type."""
+    return x if x.dtype is dtype else node(cast, (x,), (dtype,))
+
+
+def normalized_axis(name: str, axis: int, rank: int) -> int:
+    """`axis` counted from the front; an error where there is none such."""
+    if not -rank <= axis < rank:
+        raise ShapeError(located(f"{name}: axis {axis} of a tensor with {rank} axes"))
+    return axis % rank
+
+
+def normalized_axes(name: str, axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """The axes meant by `axis` (None: all), counted from the front, in order, each once."""
+    if axis is None:
+        return tuple(range(rank))
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = sorted(normalized_axis(name, int(each), rank) for each in given)
+    if len(set(axes)) < len(axes):
+        raise ShapeError(located(f"{name}: axis {given} names an axis twice"))
+    return tuple(axes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduction(Op):
+    """One value per line of the input along `axes`, which stay in the result with extent 1.
+
+    `combine` is the C text that joins two partial results {a} and {x}, `identity` its neutral value
+    ("lowest" and "highest" stand for the ends of the type). `result` is "accumulator" (sums of
+    small integers widen), "same" or "index" (the position of the winner).
+    """
+
+    kind: ClassVar[str] = "reduction"
+    combine: str = ""
+    identity: str | None = None
+    result: str = "same"
+    domain: str = "any"
+
+    def __call__(self, x: Node, axes: tuple[int, ...]) -> Node:
+        """The node of this operator over `axes`, counted from the front."""
+        x = cast_to(x, self.operand(x.dtype))
+        return x if not axes and self.result != "index" else node(self, (x,), (axes,))
+
+    def operand(self, dtype: DType) -> DType:
+        """The type in which elements of `dtype` are reduced."""
+        dtype = operand_type(self.name, self.domain, dtype)
+        return accumulator(dtype) if self.result == "accumulator" else dtype
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The axes shrink to 1; an empty line is an error where there is no neutral value."""
+        (x,), (axes,) = types, attrs
+        require_dtype(self.name, types, self.operand(x.dtype))
+        empty = any(x.shape[axis] == 0 for axis in axes)
+        if empty and not self.has_identity(x.dtype):
+            shape = list(x.shape)
+            raise ShapeError(located(f"{self.name}: no elements along axes {axes} of {shape}"))
+        kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
+        return TensorType(int32 if self.result == "index" else x.dtype, kept, x.device)
+
+    def has_identity(self, dtype: DType) -> bool:
+        """Whether an empty line has a value; False and True are the ends of bool, as in NumPy."""
+        ends = self.identity in ("lowest", "highest") and dtype is bool_
+        return ends or self.identity not in NO_IDENTITY
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Movement(Op):
+    """Elements of the input in another place: an index map, never a computation."""
+
+    kind: ClassVar[str] = "movement"
+    shaped: Callable[..., Shape] | None = None
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The shape that the static arguments make of the inputs' shapes."""
+        assert self.shaped is not None
+        require_dtype(self.name, types, types[0].dtype)
+        shape = self.shaped(*(each.shape for each in types), *attrs)
+        return TensorType(types[0].dtype, shape, common_device(types))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contraction(Op):
+    """A product of matrices, batched over the leading axes."""
+
+    kind: ClassVar[str] = "contraction"
+
+    def __call__(self, a: Node, b: Node) -> Node:
+        """The node of this operator on operands of one type."""
+        return node(self, (a, b))
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """(..., m, k) and (..., k, n) give (..., m, n); leading axes broadcast."""
+        a, b = types
+        require_dtype(self.name, types, accumulator(operand_type(self.name, "number", a.dtype)))
+        assert len(a.shape) >= 2 <= len(b.shape)
+        if a.shape[-1] != b.shape[-2]:
+            expected = "expected as many columns on the left as rows on the right"
+            found = f"found {a.shape[-1]} and {b.shape[-2]}"
+            raise ShapeError(located(f"{self.name}: {expected}, {found}"))
+        batch = broadcast_shapes(self.name, (a.shape[:-2], b.shape[:-2]))
+        return TensorType(a.dtype, (*batch, a.shape[-2], b.shape[-1]), common_device(types))
+
+
+def require_places(name: str, indices: TensorType, axis: int, x: TensorType) -> None:
+    """Raise unless `indices` are integers and `axis` is one of `x`, counted from the front."""
+    if indices.dtype.kind not in "iu":
+        found = f"expected integers as indices, found {indices.dtype.name}"
+        raise DTypeError(located(f"{name}: {found}"))
+    if not 0 <= axis < len(x.shape):
+        raise ShapeError(located(f"{name}: axis {axis} of a tensor with {len(x.shape)} axes"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gather(Op):
+    """Lines of the input at places that are known only at run time."""
+
+    kind: ClassVar[str] = "gather"
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The axis of `x` is replaced by the axes of the indices."""
+        (x, indices), (axis,) = types, attrs
+        require_places(self.name, indices, axis, x)
+        shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
+        return TensorType(x.dtype, shape, common_device(types))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scatter(Op):
+    """Lines written to places that are known only at run time: (base, indices, updates).
+
+    `accumulate` adds to what is there; otherwise the last line written to a place stays.
+    """
+
+    kind: ClassVar[str] = "scatter"
+    accumulate: bool = False
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The type of the base, with which the updates must agree."""
+        (base, indices, updates), (axis,) = types, attrs
+        require_places(self.name, indices, axis, base)
+        require_dtype(self.name, (updates,), base.dtype)
+        expected = base.shape[:axis] + indices.shape + base.shape[axis + 1 :]
+        if updates.shape != expected:
+            found = f"expected updates of shape {list(expected)}, found {list(updates.shape)}"
+            raise ShapeError(located(f"{self.name}: {found}"))
+        return base._replace(device=common_device(types))

@@ -1,0 +1,290 @@
+"""Roots, exponentials, logarithms, trigonometric and hyperbolic functions.
+
+Records that are named above their own line carry their type, for the type checker.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..ir import Node
+from . import logic, sources
+from .kinds import Elementwise
+
+TRANSCENDENTAL = 16
+DIVISION = 4
+
+
+# ---- roots
+
+sqrt = Elementwise(
+    "sqrt",
+    scalar="sqrt{s}({x})",
+    reference=np.sqrt,
+    vjp=lambda g, y, x: (0.5 * g / y,),
+    domain="float",
+    weight=DIVISION,
+    doc="the derivative at 0 is inf",
+)
+rsqrt = Elementwise(
+    "rsqrt",
+    scalar="({t})1 / sqrt{s}({x})",
+    reference=lambda x: 1 / np.sqrt(x),
+    vjp=lambda g, y, x: (-0.5 * g * y / x,),
+    domain="float",
+    weight=2 * DIVISION,
+    doc="1 / sqrt(x)",
+)
+
+
+def _where_zero(x: Node, value: float) -> Node:
+    """`x`, with `value` in place of zeros."""
+    zero = logic.eq(x, sources.constant_like(0, x))
+    return logic.where(zero, sources.constant_like(value, x), x)
+
+
+def _hypot_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, Node]:
+    length = _where_zero(y, 1.0)
+    return g * (a / length), g * (b / length)
+
+
+hypot = Elementwise(
+    "hypot",
+    scalar="hypot{s}({x}, {y})",
+    reference=np.hypot,
+    vjp=_hypot_vjp,
+    domain="float",
+    weight=TRANSCENDENTAL,
+    doc="sqrt(a*a + b*b) without overflow; the derivatives at the origin are 0",
+)
+
+
+# ---- exponentials and logarithms
+
+exp = Elementwise(
+    "exp",
+    scalar="exp{s}({x})",
+    reference=np.exp,
+    vjp=lambda g, y, x: (g * y,),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+exp2 = Elementwise(
+    "exp2",
+    scalar="exp2{s}({x})",
+    reference=np.exp2,
+    vjp=lambda g, y, x: (math.log(2) * g * y,),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+expm1 = Elementwise(
+    "expm1",
+    scalar="expm1{s}({x})",
+    reference=np.expm1,
+    vjp=lambda g, y, x: (g * exp(x),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+    doc="exp(x) - 1; the derivative is exp(x), as y + 1 keeps no digits where x is very negative",
+)
+log = Elementwise(
+    "log",
+    scalar="log{s}({x})",
+    reference=np.log,
+    vjp=lambda g, y, x: (g / x,),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+log2 = Elementwise(
+    "log2",
+    scalar="log2{s}({x})",
+    reference=np.log2,
+    vjp=lambda g, y, x: (1 / math.log(2) * g / x,),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+log10 = Elementwise(
+    "log10",
+    scalar="log10{s}({x})",
+    reference=np.log10,
+    vjp=lambda g, y, x: (1 / math.log(10) * g / x,),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+log1p = Elementwise(
+    "log1p",
+    scalar="log1p{s}({x})",
+    reference=np.log1p,
+    vjp=lambda g, y, x: (g / (1.0 + x),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+sigmoid = Elementwise(
+    "sigmoid",
+    scalar="({t})1 / (({t})1 + exp{s}(-{x}))",
+    reference=lambda x: 1 / (1 + np.exp(-x)),
+    vjp=lambda g, y, x: (g * y * (1.0 - y),),
+    domain="float",
+    weight=TRANSCENDENTAL + DIVISION,
+    doc="1 / (1 + exp(-x))",
+)
+
+
+def _logaddexp_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, Node]:
+    """The weights exp(a - y) and exp(b - y), without y; two equal infinities share."""
+    same = logic.bit_and(logic.eq(a, b), logic.isinf(a))
+    difference = logic.where(same, sources.constant_like(0, a), a - b)
+    return g * sigmoid(difference), g * sigmoid(-difference)
+
+
+logaddexp = Elementwise(
+    "logaddexp",
+    scalar="gradc_logaddexp_{k}({x}, {y})",
+    reference=np.logaddexp,
+    vjp=_logaddexp_vjp,
+    domain="float",
+    weight=2 * TRANSCENDENTAL,
+    doc="log(exp(a) + exp(b)) without overflow; logaddexp(x, 0) is softplus",
+)
+
+
+# ---- trigonometric functions
+
+sin: Elementwise = Elementwise(
+    "sin",
+    scalar="sin{s}({x})",
+    reference=np.sin,
+    vjp=lambda g, y, x: (g * cos(x),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+cos: Elementwise = Elementwise(
+    "cos",
+    scalar="cos{s}({x})",
+    reference=np.cos,
+    vjp=lambda g, y, x: (-g * sin(x),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+tan = Elementwise(
+    "tan",
+    scalar="tan{s}({x})",
+    reference=np.tan,
+    vjp=lambda g, y, x: (g * (1.0 + y * y),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+asin = Elementwise(
+    "asin",
+    scalar="asin{s}({x})",
+    reference=np.arcsin,
+    vjp=lambda g, y, x: (g * rsqrt((1.0 - x) * (1.0 + x)),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+    doc="the derivatives at -1 and 1 are inf",
+)
+acos = Elementwise(
+    "acos",
+    scalar="acos{s}({x})",
+    reference=np.arccos,
+    vjp=lambda g, y, x: (-g * rsqrt((1.0 - x) * (1.0 + x)),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+    doc="the derivatives at -1 and 1 are -inf",
+)
+atan = Elementwise(
+    "atan",
+    scalar="atan{s}({x})",
+    reference=np.arctan,
+    vjp=lambda g, y, x: (g / (1.0 + x * x),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+
+
+def _atan2_vjp(g: Node, r: Node, y: Node, x: Node) -> tuple[Node, Node]:
+    """(x, -y) / (x*x + y*y), divided in two steps, so that the square cannot overflow."""
+    length = _where_zero(hypot(x, y), 1.0)
+    scaled = g / length
+    return scaled * (x / length), -scaled * (y / length)
+
+
+atan2 = Elementwise(
+    "atan2",
+    scalar="atan2{s}({x}, {y})",
+    reference=np.arctan2,
+    vjp=_atan2_vjp,
+    domain="float",
+    weight=TRANSCENDENTAL,
+    doc="the angle of the point (second operand, first operand); the derivatives at the origin are "
+    "0",
+)
+
+
+# ---- hyperbolic functions, erf
+
+sinh: Elementwise = Elementwise(
+    "sinh",
+    scalar="sinh{s}({x})",
+    reference=np.sinh,
+    vjp=lambda g, y, x: (g * cosh(x),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+cosh: Elementwise = Elementwise(
+    "cosh",
+    scalar="cosh{s}({x})",
+    reference=np.cosh,
+    vjp=lambda g, y, x: (g * sinh(x),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+tanh = Elementwise(
+    "tanh",
+    scalar="tanh{s}({x})",
+    reference=np.tanh,
+    vjp=lambda g, y, x: (g * (1.0 - y * y),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+asinh = Elementwise(
+    "asinh",
+    scalar="asinh{s}({x})",
+    reference=np.arcsinh,
+    vjp=lambda g, y, x: (g * rsqrt(x * x + 1.0),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+acosh = Elementwise(
+    "acosh",
+    scalar="acosh{s}({x})",
+    reference=np.arccosh,
+    vjp=lambda g, y, x: (g * rsqrt(x - 1.0) * rsqrt(x + 1.0),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+    doc="the derivative at 1 is inf",
+)
+atanh = Elementwise(
+    "atanh",
+    scalar="atanh{s}({x})",
+    reference=np.arctanh,
+    vjp=lambda g, y, x: (g / ((1.0 - x) * (1.0 + x)),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)
+
+
+def _erf(x: Any) -> Any:
+    return np.vectorize(math.erf, otypes=[x.dtype])(x)
+
+
+erf = Elementwise(
+    "erf",
+    scalar="erf{s}({x})",
+    reference=_erf,
+    vjp=lambda g, y, x: (2 / math.sqrt(math.pi) * g * exp(-x * x),),
+    domain="float",
+    weight=TRANSCENDENTAL,
+)

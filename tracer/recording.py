@@ -1,0 +1,278 @@
+"""What a thread records: outside buffers and numbers in slots, and the tensors that still wait.
+
+Leaves are numbered slots, not arrays: the second iteration of a loop numbers its buffers as the
+first did, and so meets the very same interned nodes. Recording an operator is then one look-up in
+the memo, and whatever was derived from the nodes is found by their identity.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtypes
+from .buffer import Buffer
+from .dtypes import DType, bool_, default_float, default_int, int64
+from .errors import DTypeError, located
+from .ir import InternTable, Node, TensorType, node
+from .ops import markers, sources
+
+if TYPE_CHECKING:
+    from weakref import ref
+
+    from .evaluation import Entry
+    from .tensor import Tensor
+
+
+@dataclass
+class Statistics:
+    """How often something was done since the process began; repeats add to few of them."""
+
+    recorded: int = 0
+    """Operators that no recording had met before."""
+    adjoints: int = 0
+    """Graphs that were differentiated."""
+    evaluations: int = 0
+    """Programs that were run."""
+    identity_hits: int = 0
+    """Evaluations whose program was found by the identity of its outputs."""
+    digest_hits: int = 0
+    """Evaluations whose program was found by the text of its graph."""
+    superset_hits: int = 0
+    """Evaluations that use a program which computes more than was asked for."""
+    prepared: int = 0
+    """Graphs that were handed to the evaluator."""
+
+    def reset(self) -> None:
+        """Count from zero again."""
+        for each in fields(self):
+            setattr(self, each.name, 0)
+
+
+STATISTICS = Statistics()
+
+MEMO = InternTable(100_000)
+"""The nodes that an operator or a composed function gave for nodes and static arguments."""
+
+QUIET_MEMO = InternTable(100_000)
+"""The same under `no_grad`, where results depend on nothing."""
+
+BAKED = (-1, 0, 0.5, 1, 2)
+"""Numbers that become part of the program; all others are read when it runs."""
+
+Numbers = (bool, int, float, np.generic)
+
+
+class Recording:
+    """What one thread has recorded and not yet forgotten.
+
+    `slots` are the outside buffers and `floats` and `ints` the numbers, in the order of their first
+    use; `pending` are weak references to the tensors made here; `results` is what evaluations gave
+    and `entry` the last of them. `managers` are weak references to the managers that record, in the
+    order in which they began.
+    """
+
+    __slots__ = (
+        *("closed", "entries", "entry", "failed", "floats", "functions", "ints", "known", "leaves"),
+        *("lock", "managers", "memo", "number_slots", "numbers", "ordinals", "pending", "quiet"),
+        *("rebound", "results", "slots", "snapshots"),
+    )
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.lock = threading.RLock()
+        self.quiet = quiet
+        self.memo = QUIET_MEMO if quiet else MEMO
+        self.slots: list[Buffer] = []
+        self.leaves: dict[tuple[int, TensorType], Node] = {}
+        self.snapshots: dict[int, tuple[Buffer, Node, Tensor | None]] = {}
+        self.numbers: dict[Any, Node] = {}
+        self.number_slots: dict[Any, int] = {}
+        self.floats: list[float] = []
+        self.ints: list[int] = []
+        self.pending: list[ref[Tensor]] = []
+        self.rebound = 0
+        self.results: list[Buffer] = []
+        self.entry: Entry | None = None
+        self.entries: list[Entry] = []
+        self.known: dict[Node, int] = {}
+        self.managers: list[ref[Any]] = []
+        self.functions: list[Any] = []
+        self.ordinals = 0
+        self.closed = False
+        self.failed = False
+
+    # ---- leaves
+
+    def node_of(self, tensor: Tensor) -> Node:
+        """The node that stands for the present value of `tensor` in this recording."""
+        if tensor._recording is self:
+            return tensor._node
+        buffer = tensor._buffer
+        if buffer is None:
+            buffer = tensor.buffer()
+        bound = self.snapshots.get(id(tensor))
+        if bound is not None and bound[0] is buffer:
+            return bound[1]
+        leaf = self.leaf(buffer, tensor._node.type)
+        self.snapshots[id(tensor)] = (buffer, leaf, None)
+        return leaf
+
+    def leaf(self, buffer: Buffer, kind: TensorType) -> Node:
+        """The leaf that stands for `buffer`."""
+        key = (id(buffer), kind)
+        found = self.leaves.get(key)
+        if found is None:
+            slot = len(self.slots)
+            self.slots.append(buffer)
+            found = node(sources.input_, (), (slot, kind.dtype, kind.shape, kind.device))
+            self.leaves[key] = found
+        return found
+
+    def bind(self, tensor: Tensor, made: Node) -> None:
+        """Let `made`, an identity of the value of `tensor`, stand for it from now on."""
+        if tensor._recording is self:
+            tensor._node = made
+        else:
+            held = tensor if made.op.kind == "marker" else None
+            assert tensor._buffer is not None
+            self.snapshots[id(tensor)] = (tensor._buffer, made, held)
+
+    def array(self, array: np.ndarray[Any, Any], dtype: DType) -> Node:
+        """A leaf with a copy of `array`."""
+        stored = np.ascontiguousarray(array, dtype.storage).reshape(array.shape)
+        return self.leaf(Buffer.copied(stored), TensorType(dtype, array.shape, "cpu"))
+
+    # ---- numbers
+
+    def number(self, value: Any, dtype: DType) -> Node:
+        """The leaf of a weak number beside tensors of `dtype`: a slot, or a constant."""
+        key = (value.__class__, value, dtype)
+        found = self.numbers.get(key)
+        if found is None:
+            plain = value.item() if isinstance(value, np.generic) else value
+            found = self._number(plain, weak_dtype(plain, dtype))
+            if plain != 0:  # 0.0 and -0.0 are equal keys
+                self.numbers[key] = found
+        return found
+
+    def _number(self, value: Any, dtype: DType) -> Node:
+        negative_zero = value == 0 and str(value).startswith("-")
+        if value in BAKED and not negative_zero:
+            return sources.constant_of(value, dtype)
+        if isinstance(value, int) and dtype.is_float and not _fits(value, int64):
+            value = float(value)
+        if isinstance(value, float):
+            return self._slotted(value, "f", self.floats, dtype)
+        if not dtype.is_float and not _fits(value, dtype):
+            raise OverflowError(located(f"the number {value} does not fit {dtype.name}"))
+        return self._slotted(value, "i", self.ints, dtype)
+
+    def _slotted(self, value: Any, source: str, values: list[Any], dtype: DType) -> Node:
+        key = (source, value if value == value and value != 0 else str(value))
+        slot = self.number_slots.get(key)
+        if slot is None:
+            self.number_slots[key] = slot = len(values)
+            values.append(value)
+        return node(sources.scalar, (), (slot, source, dtype))
+
+    # ---- what was recorded before
+
+    def first(self, key: Any, function: Callable[..., Any], arguments: Any) -> Any:
+        """The result under `key`, which the young generation of the memo lacks."""
+        made = self.memo.get(key)
+        if made is None:
+            made = function(*arguments)
+            if self.quiet:
+                made = tuple(map(stopped, made)) if isinstance(made, tuple) else stopped(made)
+            made = self.memo.put(key, made)
+            STATISTICS.recorded += 1
+        return made
+
+    # ---- life
+
+    def ordinal(self) -> int:
+        """A number that no snapshot, session or function call of this recording has yet."""
+        self.ordinals += 1
+        return self.ordinals - 1
+
+    def recording_managers(self) -> list[Any]:
+        """The managers that record here, in the order in which they began."""
+        alive = [each() for each in self.managers]
+        if None in alive:
+            self.managers = [each for each in self.managers if each() is not None]
+        return [each for each in alive if each is not None]
+
+    def live(self) -> list[Tensor]:
+        """The tensors that wait here and that somebody still holds."""
+        found = []
+        for each in self.pending:
+            tensor = each()
+            if tensor is not None and tensor._buffer is None and tensor._recording is self:
+                found.append(tensor)
+        return found
+
+    def forget(self) -> None:
+        """Drop everything: no tensor waits here any more."""
+        for each in (self.slots, self.pending, self.results, self.entries, self.functions):
+            each.clear()
+        for table in (self.leaves, self.snapshots, self.numbers, self.number_slots, self.known):
+            table.clear()
+
+
+def stopped(x: Node) -> Node:
+    """`x`, as a value that depends on nothing."""
+    return node(markers.stop, (x,)) if x.dtype.is_float and x.op is not markers.stop else x
+
+
+def weak_dtype(value: Any, dtype: DType) -> DType:
+    """The type that a Python number takes beside tensors of `dtype`."""
+    if isinstance(value, bool):
+        return dtype
+    if isinstance(value, int):
+        return default_int() if dtype is bool_ else dtype
+    if isinstance(value, float):
+        return dtype if dtype.is_float else default_float()
+    raise DTypeError(located(f"expected a real number, found {value!r}"))
+
+
+def _fits(value: int, dtype: DType) -> bool:
+    if dtype is bool_:
+        return value in (0, 1)
+    low, high = (0, 2**dtype.bits) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 0)
+    return low <= value < (high or -low)
+
+
+class _Thread(threading.local):
+    """The recording of a thread, and whether it is under `no_grad`."""
+
+    def __init__(self) -> None:
+        self.quiet = 0
+        self.recording = Recording()
+
+    def renew(self) -> None:
+        """Begin a fresh recording; tensors that wait stay with the old one."""
+        self.recording.closed = True
+        self.recording = Recording(self.quiet > 0)
+
+
+THREAD = _Thread()
+
+
+def set_quiet(change: int) -> None:
+    """Enter (+1) or leave (-1) a `no_grad` block of this thread."""
+    THREAD.quiet += change
+    recording = THREAD.recording
+    recording.quiet = THREAD.quiet > 0
+    recording.memo = QUIET_MEMO if recording.quiet else MEMO
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Set the floating type of new tensors and numbers: "float32" (at the start) or "float64"."""
+    dtypes.set_default_dtype(dtype)
+    THREAD.recording.numbers.clear()
+    for memo in (MEMO, QUIET_MEMO):
+        memo.young, memo.old = {}, {}

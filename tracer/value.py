@@ -1,0 +1,202 @@
+"""The box around a value that tensors are: what it is bound to, and how its elements are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from .buffer import Buffer
+from .dtypes import DType, bfloat16
+from .errors import ShapeError, located
+from .evaluation import LIMIT, settle
+from .interpret import from_storage
+from .ir import ANYWHERE, Node, Shape, TensorType, node
+from .ops import sources
+from .recording import Recording
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+UNSET = {"grad": None, "name": ""}
+
+
+class Value:
+    """A mutable box: a node of a recording, the buffer with its elements, or both.
+
+    `_node` always has the type of the value. It stands for the value in `_recording`; where that is
+    not the recording of the thread, the value is `_buffer`, and where there is none, it waits.
+    """
+
+    __slots__ = ("__weakref__", "_buffer", "_node", "_recording", "grad", "name")
+
+    _buffer: Buffer | None
+    _node: Node
+    _recording: Recording | None
+    grad: Any
+    name: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name in UNSET:
+            return UNSET[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # ---- what is known without running anything
+
+    @property
+    def shape(self) -> Shape:
+        """The extents of the axes; () for a single number."""
+        return self._node.type.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._node.type.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._node.type.size
+
+    @property
+    def dtype(self) -> np.dtype[Any] | DType:
+        """The element type: NumPy's, or `gradc.bfloat16`."""
+        return self._node.type.dtype.public
+
+    @property
+    def device(self) -> str:
+        """Where the elements live."""
+        device = self._node.type.device
+        return "cpu" if device == ANYWHERE else device
+
+    # ---- reading, which runs what is recorded so far
+
+    def buffer(self) -> Buffer:
+        """The buffer with the elements."""
+        if self._buffer is None:
+            assert self._recording is not None
+            settle(self._recording, "read", (self,))  # type: ignore[arg-type]  # all are tensors
+            assert self._buffer is not None
+        return self._buffer
+
+    def _elements(self) -> Array:
+        kind = self._node.type
+        return from_storage_public(self.buffer().array(kind.dtype, kind.shape), kind.dtype)
+
+    def numpy(self) -> Array:
+        """The elements as a read-only array (float32 for bfloat16)."""
+        kind = self._node.type
+        if kind.dtype is bfloat16:
+            array = self._elements()
+            array.flags.writeable = False
+            return array
+        return self.buffer().exported(kind.dtype, kind.shape)
+
+    def item(self) -> Any:
+        """The one element, as a Python number."""
+        if self._node.type.size != 1:
+            raise NotOneElement(located(f"expected one element, found the shape {self.shape}"))
+        return self._elements().item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._elements().tolist()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._node.type.dtype.is_float:
+            raise TypeError(located(f"expected an integer, found {self._node.type}"))
+        return int(self.item())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        kind = self._node.type
+        self.buffer().exported(kind.dtype, kind.shape)
+        return self.buffer().array(kind.dtype, kind.shape).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(located("a tensor without axes has no length"))
+        return self.shape[0]
+
+    # ---- binding
+
+    def rebind(self, other: Tensor) -> None:
+        """Let this box hold the present value of `other`, with its history."""
+        listed = self._buffer is None and self._recording is other._recording
+        self._node, self._recording, self._buffer = other._node, other._recording, other._buffer
+        if self._buffer is not None or self._recording is None:
+            return
+        self._recording.rebound += 1
+        if not listed:
+            self._recording.pending.append(ref(self))  # type: ignore[arg-type]
+
+
+class NotOneElement(ShapeError, AssertionError):
+    """A single number was asked of a tensor with more or fewer."""
+
+
+def from_storage_public(array: Array, dtype: DType) -> Array:
+    """The stored elements as users see them: bfloat16 as float32, all else as it is."""
+    return from_storage(array, dtype) if dtype is bfloat16 else array
+
+
+# ---- making tensors
+
+_tensor_class: list[type[Tensor]] = []
+
+
+def set_tensor_class(made: type[Tensor]) -> None:
+    """Say of which class the results of operators are."""
+    _tensor_class[:] = [made]
+
+
+def waiting(made: Node, recording: Recording) -> Tensor:
+    """A new tensor for the node `made` of `recording`, to be computed later."""
+    (cls,) = _tensor_class
+    tensor = cls.__new__(cls)
+    tensor._node = made
+    tensor._recording = recording
+    tensor._buffer = None
+    pending = recording.pending
+    pending.append(ref(tensor))
+    if len(pending) + recording.rebound > LIMIT:
+        settle(recording, "limit")
+    return tensor
+
+
+def concrete(buffer: Buffer, kind: TensorType, cls: type[Tensor] | None = None) -> Tensor:
+    """A new tensor around `buffer`."""
+    cls = cls or _tensor_class[0]
+    tensor = cls.__new__(cls)
+    fill(tensor, buffer, kind)
+    return tensor
+
+
+def fill(tensor: Value, buffer: Buffer, kind: TensorType) -> None:
+    """Let `tensor` hold the elements of `buffer`."""
+    tensor._node = node(sources.input_, (), (0, kind.dtype, kind.shape, kind.device))
+    tensor._recording = None
+    tensor._buffer = buffer
