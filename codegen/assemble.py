@@ -27,8 +27,10 @@ from .kernel import (
     Stage,
     Statement,
 )
+from .launch import chunk_of
 from .layout import Layout, Substitution, layout_of
 from .lower import Builder
+from .target import Target
 from .value import Apply, Cached, Held, Load, Number, Slot, Value
 
 CHUNK_WORK = 1 << 16
@@ -38,8 +40,6 @@ COLUMN_ROWS = 64
 """Rows that are summed one after another before their sum is joined with others in float64."""
 
 INNER_STEP = 1024
-WORTH_CACHING = 8
-"""A value of a row that a later stage needs is kept if computing it costs more additions."""
 
 
 class Names(NamedTuple):
@@ -67,8 +67,11 @@ class Assembly:
     Of the items that are stored, only those in `outside` are needed when the kernel has ended.
     """
 
-    def __init__(self, cluster: Cluster, outside: set[Node], names: Names) -> None:
+    def __init__(
+        self, cluster: Cluster, outside: set[Node], names: Names, target: Target
+    ) -> None:
         self.cluster = cluster
+        self.target = target
         self.outside = outside
         self.names = names
         self.layout: Layout = layout_of(cluster)
@@ -158,7 +161,7 @@ class Assembly:
         if not isinstance(value, Apply) or not self._is_inner(value):
             return value in self.variables and not self._is_inner(value)
         maker = next((draft for draft in self.drafts if value in draft.computed), None)
-        if maker is None or cost(value) <= WORTH_CACHING:
+        if maker is None or cost(value) <= self.target.worth_caching:
             return False
         here = position(self.layout.inner)
         cached = Cached(value.dtype, f"kept{len(self.caches)}", here, axes=value.axes)
@@ -267,6 +270,9 @@ class Assembly:
     def _chunked(self, kernel: Kernel) -> Kernel:
         per_row = self.row_weight + kernel.inner_count * self.inner_weight + 1
         work = per_row * kernel.row_count
+        if self.target.language == "cuda":
+            chunk = chunk_of(kernel, self.row_weight, self.inner_weight)
+            return replace(kernel, chunk=chunk, work=work)
         if kernel.split == "inner":
             fair = CHUNK_WORK // max(self.inner_weight, 1)
             chunk = max(fair // INNER_STEP * INNER_STEP, INNER_STEP)

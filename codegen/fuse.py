@@ -64,7 +64,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node]) -> Fused:
         more = operands_to_store(order, lowering)
         if not more:
             clustering = _clustered(order, lowering)
-            more = _worth_storing(clustering) - in_memory
+            more = _worth_storing(clustering, lowering) - in_memory
             if not more:
                 return Fused(_steps(clustering), lowering)
         in_memory |= more
@@ -84,8 +84,13 @@ def _clustered(order: Sequence[Node], lowering: Lowering) -> Clustering:
 
 def read_by(node: Node, lowering: Lowering) -> set[Node]:
     """What lies in memory and is read by the kernel of `node` alone."""
-    elements = (lowering.element(each, axes_of(each.shape)[1]) for each in node.inputs)
-    return {value.node for value in values_below(elements) if isinstance(value, Load)}
+    values = values_below(_elements_for(node, lowering))
+    return {value.node for value in values if isinstance(value, Load)}
+
+
+def _elements_for(node: Node, lowering: Lowering) -> list[Value]:
+    """The elements of what `node` is made of."""
+    return [lowering.element(each, axes_of(each.shape)[1]) for each in node.inputs]
 
 
 def _steps(clustering: Clustering) -> tuple[Step, ...]:
@@ -153,12 +158,20 @@ def cost(value: Value, known: dict[Value, int] | None = None) -> int:
     return total
 
 
-def _worth_storing(clustering: Clustering) -> set[Node]:
-    """Inlined nodes that more than one kernel computes, at a price above that of storing them."""
+def _worth_storing(clustering: Clustering, lowering: Lowering) -> set[Node]:
+    """Inlined nodes that more than one kernel computes, at a price above that of storing them.
+
+    What calls a function of the math library is always above. It must be: lanes and tails of a loop
+    round such a call differently, so that a second computation is not bound to give equal bits.
+    """
+    roots = {at: [item.value for item in c.items] for at, c in enumerate(clustering.clusters)}
+    for node, at in clustering.home.items():
+        if node.op.kind in ALONE:
+            roots[at] = _elements_for(node, lowering)
     users: dict[Node, set[int]] = {}
     direct: dict[Node, Value] = {}
-    for number, cluster in enumerate(clustering.clusters):
-        for value in values_below([item.value for item in cluster.items]):
+    for number, values in roots.items():
+        for value in values_below(values):
             if isinstance(value, Apply):
                 users.setdefault(value.made_by, set()).add(number)
                 direct[value.made_by] = value

@@ -51,7 +51,15 @@ class Place:
         return f"place{self.number}"
 
 
-Atom = Axis | Quotient | Remainder | Place
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """`dividend`, which lies from 0 to `extent` - 1 wherever a condition lets it be asked for."""
+
+    dividend: Index
+    extent: int
+
+
+Atom = Axis | Quotient | Remainder | Place | Bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,7 @@ class Index:
         for atom, _ in self.terms:
             if isinstance(atom, Axis):
                 found.add(atom)
-            elif isinstance(atom, Quotient | Remainder):
+            elif not isinstance(atom, Place):
                 found |= atom.dividend.axes()
         return found
 
@@ -127,7 +135,7 @@ class Index:
         for atom, _ in self.terms:
             if isinstance(atom, Place):
                 found.append(atom)
-            elif isinstance(atom, Quotient | Remainder):
+            elif not isinstance(atom, Axis):
                 found += atom.dividend.places()
         return found
 
@@ -158,6 +166,12 @@ def of_place(place: Place) -> Index:
     return Index(0, ((place, 1),))
 
 
+def bounded(index: Index, extent: int) -> Index:
+    """`index`, said to lie from 0 to `extent` - 1."""
+    low, high = index.bounds()
+    return index if low >= 0 and high < extent else Index(0, ((Bounded(index, extent), 1),))
+
+
 def _quotient(dividend: Index, divisor: int) -> Quotient:
     """(x // a) // b is x // (a b)."""
     if dividend.constant == 0 and len(dividend.terms) == 1:
@@ -178,7 +192,7 @@ def _remainder(dividend: Index, divisor: int) -> Remainder:
 
 
 def _atom_bounds(atom: Atom) -> tuple[int, int]:
-    if isinstance(atom, Axis | Place):
+    if isinstance(atom, Axis | Place | Bounded):
         return 0, max(atom.extent - 1, 0)
     if isinstance(atom, Remainder):
         return 0, atom.divisor - 1
@@ -222,6 +236,8 @@ def substituted(index: Index, image: Mapping[Axis, Index], places: Mapping[Place
             made = of_axis(atom) if part is None else part
         elif isinstance(atom, Place):
             made = of_place(places.get(atom, atom))
+        elif isinstance(atom, Bounded):
+            made = bounded(substituted(atom.dividend, image, places), atom.extent)
         elif isinstance(atom, Quotient):
             made = substituted(atom.dividend, image, places) // atom.divisor
         else:

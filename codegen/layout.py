@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..tracer.ir import Node
 from .cluster import Cluster, Role, images, position
-from .index import Axis, Index, Place, Quotient, Remainder, of_axis, substituted, unravelled
+from .index import Axis, Bounded, Index, Place, Quotient, Remainder, of_axis, substituted, unravelled
 from .item import Item, values_below
 from .lower import Builder
 from .value import (
@@ -123,6 +123,8 @@ def _divided_axes(index: Index) -> set[Axis]:
     for atom, _ in index.terms:
         if isinstance(atom, Quotient | Remainder):
             found |= atom.dividend.axes()
+        elif isinstance(atom, Bounded):
+            found |= _divided_axes(atom.dividend)
     return found
 
 
@@ -146,6 +148,8 @@ def _divisors(index: Index, axis: Axis) -> list[int]:
                 found.append(atom.divisor)
                 if isinstance(atom, Remainder):
                     continue
+            found += _divisors(atom.dividend, axis)
+        elif isinstance(atom, Bounded):
             found += _divisors(atom.dividend, axis)
     return found
 

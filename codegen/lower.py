@@ -11,7 +11,17 @@ from collections.abc import Callable, Collection, Generator, Hashable
 
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources
-from .index import ZERO, Axis, Index, Place, of_axis, of_place, row_major, unravelled
+from .index import (
+    ZERO,
+    Axis,
+    Index,
+    Place,
+    bounded,
+    of_axis,
+    of_place,
+    row_major,
+    unravelled,
+)
 from .value import (
     Apply,
     Condition,
@@ -237,7 +247,7 @@ def _pad(lowering: Lowering, element: Element) -> Rule:
         asked.append((moved, (extent - 1) * (gap + 1) + 1))
         if gap:
             asked.append(Stride(moved, gap + 1))
-        inner.append(ZERO if extent == 1 else moved // (gap + 1))
+        inner.append(ZERO if extent == 1 else bounded(moved // (gap + 1), extent))
     open_ = tuple(each for each in asked if not always(each))
     inside = yield x, tuple(inner), conditions + open_
     return lowering.builder.select(open_, inside, outside)
@@ -255,7 +265,7 @@ def _concat(lowering: Lowering, element: Element) -> Rule:
         start += part.shape[axis]
         low, high = moved.bounds()
         if part.type.size and high >= 0 and low < part.shape[axis]:
-            own = ZERO if part.shape[axis] == 1 else moved
+            own = ZERO if part.shape[axis] == 1 else bounded(moved, part.shape[axis])
             place = (*coordinates[:axis], own, *coordinates[axis + 1 :])
             pieces.append(((moved, part.shape[axis]), part, place))
     for condition, part, place in reversed(pieces):

@@ -102,10 +102,10 @@ class _Making:
     def launches_of(self, step: Step, lowering: Lowering, target: Target) -> list[Launch]:
         """The kernels of one step."""
         if step.cluster is not None:
-            return Assembly(step.cluster, self.outside, self.names).build()
+            return Assembly(step.cluster, self.outside, self.names, target).build()
         assert step.alone is not None
         if isinstance(step.alone.op, Scatter):
-            return scatter_launches(step.alone, lowering, self.names)
+            return scatter_launches(step.alone, lowering, self.names, target)
         return [self._product(step.alone, lowering, target)]
 
     def _product(self, node: Node, lowering: Lowering, target: Target) -> Product:

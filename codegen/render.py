@@ -11,32 +11,48 @@ from importlib import resources
 import jinja2
 
 from .kernel import Program
+from .launch import Launched
 from .plan import Plan
+from .spell_cuda_program import cuda_program_view
+from .spell_program import program_view
 from .target import Target
-from .view import program_view
 
 PACKAGE = "gradc.templates"
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a program, and what its caller must know of it."""
+    """The text of a program, and what its caller must know of it.
+
+    `kernels` are the functions that are called, in order; `arena` is in bytes. For CUDA, `launches`
+    are the calls with their extents, and `entry` is empty, since the caller makes them.
+    """
 
     text: str
     language: str
     entry: str
     arena: int
+    kernels: tuple[str, ...]
+    launches: tuple[Launched, ...] = ()
 
 
 def render(program: Program, plan: Plan, target: Target) -> Source:
     """Write `program` for `target`."""
+    if target.language == "cuda":
+        return _render_cuda(program, plan, target)
     view = program_view(program, plan, target)
-    skeleton = _environment().get_template(f"{target.language}/module.{_SUFFIX[target.language]}.j2")
+    skeleton = _environment().get_template("c/module.c.j2")
     text = indented(skeleton.render(program=view))
-    return Source(text, target.language, view.entry, plan.nbytes)
+    kernels = tuple(launch.function for launch in view.launches)
+    return Source(text, target.language, view.entry, plan.nbytes, kernels)
 
 
-_SUFFIX = {"c": "c", "cuda": "cu"}
+def _render_cuda(program: Program, plan: Plan, target: Target) -> Source:
+    view = cuda_program_view(program, plan, target)
+    skeleton = _environment().get_template("cuda/module.cu.j2")
+    text = indented(skeleton.render(program=view))
+    kernels = tuple(launch.kernel for launch in view.launches)
+    return Source(text, target.language, "", plan.nbytes, kernels, view.launches)
 
 
 def read_template(name: str) -> str:

@@ -13,16 +13,19 @@ from .index import Axis, Index, of_axis, of_place, row_major
 from .item import Item, values_below
 from .kernel import Argument, Kernel, Launch, Let, Put, Stage, Statement
 from .lower import Lowering, axes_of
+from .target import Target
 from .value import Apply, Held, Load, Number, Slot, Value
 
 
-def scatter_launches(node: Node, lowering: Lowering, names: Names) -> list[Launch]:
+def scatter_launches(
+    node: Node, lowering: Lowering, names: Names, target: Target
+) -> list[Launch]:
     """The kernels that compute the scatter `node`."""
     base = node.inputs[0]
     axes, coordinates = axes_of(base.shape)
     clustering = Clustering()
     clustering.add(Item(node, axes, lowering.element(base, coordinates)))
-    copy = Assembly(clustering.clusters[0], {node}, names).build()
+    copy = Assembly(clustering.clusters[0], {node}, names, target).build()
     return [*copy, _update(node, lowering, names)]
 
 

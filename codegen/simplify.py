@@ -6,14 +6,14 @@ becomes a product, which rounds once instead of many times.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from ..tracer.dtypes import DType, bool_
 from ..tracer.graph import Graph
 from ..tracer.interpret import computing, rounded
-from ..tracer.ir import Node, node, on_behalf_of
+from ..tracer.ir import Node, node, on_behalf_of, topological
 from ..tracer.ops import elementwise, movement, reduction, sources
 from ..tracer.ops.kinds import Elementwise, cast_to
 
@@ -22,24 +22,50 @@ Rule = Callable[[Node], Node | None]
 
 def simplified(graph: Graph) -> Graph:
     """`graph` with every rule applied, inputs first, until none fits."""
+    return replaced(graph, images(graph))
+
+
+def images(graph: Graph) -> dict[Node, Node]:
+    """What stands in the simplified graph in place of each node."""
     image: dict[Node, Node] = {}
+    settled: set[Node] = set()
     for each in graph.nodes():
         with on_behalf_of(each.origin):
             inputs = tuple(image[i] for i in each.inputs)
             made = each if inputs == each.inputs else node(each.op, inputs, each.attrs)
-            image[each] = _rewritten(made)
+            image[each] = _settled(made, settled)
+    return image
+
+
+def replaced(graph: Graph, image: Mapping[Node, Node]) -> Graph:
+    """`graph` with its outputs' images as outputs."""
     outputs = tuple(image[each] for each in graph.outputs)
     return Graph(graph.inputs, graph.floats, graph.ints, outputs)
 
 
-def _rewritten(made: Node) -> Node:
-    while True:
-        rules = (*ANY, *RULES.get(made.op.name, ()))
-        better = next((found for rule in rules if (found := rule(made)) is not None), None)
-        if better is None:
-            return made
-        assert better.type[:2] == made.type[:2], f"{made!r} became {better!r}"
-        made = better
+def _settled(made: Node, settled: set[Node]) -> Node:
+    """What `made`, and all that a rule makes new below it, becomes when no rule fits any more."""
+    image: dict[Node, Node] = {}
+    for each in topological([made], settled):
+        if each in settled:
+            image[each] = each
+            continue
+        inputs = tuple(image[i] for i in each.inputs)
+        found = each if inputs == each.inputs else node(each.op, inputs, each.attrs)
+        better = _better(found)
+        image[each] = found if better is None else _settled(better, settled)
+        settled.add(image[each])
+    return image[made]
+
+
+def _better(made: Node) -> Node | None:
+    """What the first rule that fits makes of `made`."""
+    for rule in (*ANY, *RULES.get(made.op.name, ())):
+        found = rule(made)
+        if found is not None:
+            assert found.type[:2] == made.type[:2], f"{made!r} became {found!r}"
+            return found
+    return None
 
 
 # ---- what the rules ask
@@ -189,6 +215,17 @@ def sum_of_equals(made: Node) -> Node | None:
     return elementwise.mul(small, sources.constant_of(count, made.dtype))
 
 
+def product_with_vector(made: Node) -> Node | None:
+    """A product with a single row or column is a sum of products: no BLAS call pays for it."""
+    a, b = made.inputs
+    if not made.dtype.is_float or 1 not in made.shape[-2:]:
+        return None
+    left = movement.reshape(a, (*a.shape, 1))
+    right = movement.reshape(b, (*b.shape[:-2], 1, *b.shape[-2:]))
+    total = reduction.sum(elementwise.mul(left, right), (made.ndim - 1,))
+    return movement.reshape(total, made.shape)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "mul": (mul_one,),
     "sub": (sub_zero,),
@@ -198,4 +235,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "cast": (cast_bool,),
     "broadcast": (broadcast_twice,),
     "sum": (sum_of_equals,),
+    "matmul": (product_with_vector,),
 }

@@ -22,7 +22,7 @@ from ..tracer.dtypes import (
 )
 from ..tracer.ops.elementwise import cast, checked_index
 from ..tracer.ops.kinds import Elementwise, Reduction
-from .index import Axis, Index, Place, Quotient
+from .index import Axis, Bounded, Index, Place, Quotient
 from .value import (
     Apply,
     Cached,
@@ -52,6 +52,8 @@ STORED = {
     float64: "double",
 }
 """The C types of elements in memory."""
+
+INTEGER_NAMES = {uint8: "u8", int8: "i8", int16: "i16", int32: "i32", int64: "i64"}
 
 
 def computed_type(dtype: DType) -> str:
@@ -142,9 +144,14 @@ class Speller:
             return self.axes[atom]
         if isinstance(atom, Place):
             return f"(int64_t){self.name(atom.value)}"
-        sign = "/" if isinstance(atom, Quotient) else "%"
         inner = self.index(atom.dividend)
         bracketed = f"({inner})" if " " in inner else inner
+        if isinstance(atom, Bounded):
+            return bracketed
+        if atom.dividend.bounds()[0] < 0:
+            name = "floordiv" if isinstance(atom, Quotient) else "mod"
+            return f"gradc_{name}_i64({inner}, {atom.divisor})"
+        sign = "/" if isinstance(atom, Quotient) else "%"
         return f"({bracketed} {sign} {atom.divisor})"
 
     def condition(self, condition: Condition) -> str:
@@ -205,7 +212,8 @@ class Speller:
             for name, attr in zip(op.attributes, value.attrs, strict=True)
         }
         kind = {"s": "" if dtype is float64 else "f", "t": computed_type(dtype)}
-        return text.format(**fields, **kind, k=short_name(dtype))
+        made = text.format(**fields, **kind, k=short_name(dtype))
+        return f"gradc_round_{half_name(value.dtype)}({made})" if value.dtype in HALVES else made
 
     def _checked(self, value: Apply) -> str:
         (x,) = value.arguments
@@ -237,7 +245,7 @@ def cast_text(x: str, source: DType, dtype: DType) -> str:
     if dtype in HALVES:
         return f"gradc_round_{half_name(dtype)}((float){x})"
     if source.is_float and not dtype.is_float:
-        return f"({STORED[dtype]})gradc_truncated({x})"
+        return f"gradc_to_{INTEGER_NAMES[dtype]}_{short_name(source)}({x})"
     return f"({STORED[dtype]}){x}"
 
 

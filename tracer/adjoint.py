@@ -14,7 +14,7 @@ from .ops.kinds import cast_to
 from .ops.reduction import sum_to_shape
 
 Call = Callable[[Node, Sequence[Node | None]], Sequence[Node | None]]
-"""Runs a Function's backward: one of its outputs and all their cotangents give those of the inputs."""
+"""A Function's backward: one of its outputs and all their cotangents give those of the inputs."""
 
 
 def adjoint(
@@ -27,8 +27,8 @@ def adjoint(
     """The cotangents of those `wrt` that the targets depend on, in the order they are complete.
 
     `seeds` are the targets' own cotangents (of their shapes; a target that is listed twice gets the
-    sum). Results of a backward that hid from the manager number `manager` are constants. `call` runs
-    the backward of Functions.
+    sum). Results of a backward that hid from the manager number `manager` are constants. `call`
+    runs the backward of Functions.
     """
     order = topological(targets)
     wanted = set(wrt)

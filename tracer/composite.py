@@ -9,9 +9,9 @@ however many operators it is composed of.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce, update_wrapper
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,54 +22,83 @@ from .ir import Node, labelled
 from .recording import THREAD, Numbers, Recording
 from .value import Value, waiting
 
-if TYPE_CHECKING:
-    pass
-
 Nodes = tuple[Node, ...]
 
 STATIC, ONE, MANY = range(3)
-_EMPTY = inspect.Parameter.empty
 _KINDS = {"Node": ONE, "Node | None": ONE, "Nodes": MANY}
+_EMPTY = inspect.Parameter.empty
 
 
-class Composite:
-    """A function of tensors; `of_nodes` is the function of nodes that it is written as."""
+def composite(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function of nodes: it becomes a function of tensors."""
+    parameters = inspect.signature(function).parameters.values()
+    defaults = tuple(each.default for each in parameters)
+    kinds = tuple(_KINDS.get(str(each.annotation), STATIC) for each in parameters)
+    count = len(kinds)
+    ones = tuple(place for place, kind in enumerate(kinds, 1) if kind == ONE)
+    plain = MANY not in kinds
+    floats = tuple(place for place, each in enumerate(parameters, 1) if _may_be_float(each))
+    general = _General(function, kinds)
 
-    __name__: str
-    __qualname__: str
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        update_wrapper(self, function)
-        self.of_nodes = function
-        self.signature = inspect.signature(function)
-        parameters = self.signature.parameters
-        self.kinds = tuple(_KINDS.get(str(each.annotation), STATIC) for each in parameters.values())
-        self.defaults = tuple(each.default for each in parameters.values())
-        self.required = self.defaults.count(_EMPTY)
-        self.places = {name: place for place, name in enumerate(parameters)}
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(self.kinds):
-            args = self._completed(args, kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args = general.completed(args, kwargs)
+        elif len(args) < count:
+            args += defaults[len(args) :]
         recording = THREAD.recording
-        key: list[Any] = [self]
-        for kind, value in zip(self.kinds, args, strict=True):
-            if kind == STATIC:
-                key.append(value if value.__class__ is not float else _told_apart(value))
-            elif isinstance(value, Value):
-                same = value._recording is recording
-                key.append(value._node if same else recording.node_of(value))  # type: ignore[arg-type]
-            elif value is None:
-                key.append(None)
-            else:
-                return self._general(args)
+        key = [function, *args]
+        numbers = False
+        for place in ones:
+            value = key[place]
+            if isinstance(value, Value):
+                known = value._recording is recording
+                key[place] = value._node if known else recording.node_of(value)  # type: ignore[arg-type]
+            elif isinstance(value, Numbers):
+                numbers = True
+            elif value is not None:
+                return general(args)
+        if numbers and not _settle_numbers(recording, key, ones):
+            return general(args)
+        for place in floats:
+            key[place] = _told_apart(key[place])
         try:
-            made = recording.memo.young.get(tuple(key))
+            made = recording.memo.young.get(tuple(key)) if plain else None
         except TypeError:  # a list among the static arguments
             made = None
-        return self._general(args) if made is None else _tensors(made, recording)
+        return general(args) if made is None else _tensors(made, recording)
 
-    def _completed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    return update_wrapper(call, function)
+
+
+def _settle_numbers(recording: Recording, key: list[Any], ones: Sequence[int]) -> bool:
+    """Put nodes in place of the numbers of a key; False where nothing else says of which type."""
+    found = {key[place].type.dtype for place in ones if key[place].__class__ is Node}
+    if not found:
+        return False
+    like = found.pop() if len(found) == 1 else reduce(promote, found)
+    for place in ones:
+        if key[place].__class__ is not Node and key[place] is not None:
+            key[place] = recording.number(key[place], like)
+    return True
+
+
+def _may_be_float(parameter: inspect.Parameter) -> bool:
+    text = str(parameter.annotation)
+    return "float" in text or "Any" in text
+
+
+class _General:
+    """A composed function on any arguments: numbers beside tensors, lists, arrays, what is new."""
+
+    def __init__(self, function: Callable[..., Any], kinds: tuple[int, ...]) -> None:
+        self.function = function
+        self.kinds = kinds
+        self.signature = inspect.signature(function)
+        parameters = self.signature.parameters
+        self.defaults = tuple(each.default for each in parameters.values())
+        self.places = {name: place for place, name in enumerate(parameters)}
+
+    def completed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, defaults among them."""
         given = len(args)
         values = [*args, *self.defaults[given:]]
@@ -78,72 +107,55 @@ class Composite:
             if place < given:
                 self.signature.bind(*args, **kwargs)  # says what is wrong
             values[place] = value
-        missing = [each for each in values[given : self.required] if each is _EMPTY]
-        if missing or given > len(self.kinds):
-            self.signature.bind(*args, **kwargs)
         return tuple(values)
 
-    def _general(self, args: tuple[Any, ...]) -> Any:
-        """The same for any arguments: numbers beside tensors, lists, arrays, what is new."""
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        """The result for all arguments, in the order of the parameters."""
+        if len(args) > len(self.kinds) or any(each is _EMPTY for each in args):
+            self.signature.bind(
+                *[each for each in args if each is not _EMPTY]
+            )  # says what is wrong
         pairs = zip(self.kinds, args, strict=True)
         settled = [each if kind else static(each) for kind, each in pairs]  # may read values
-        recording = THREAD.recording
-        like = self._common_dtype(settled)
+        recording, name = THREAD.recording, self.function.__name__
+        like = _common_dtype(self._operands(settled))
         nodes: list[Any] = []
         for kind, value in zip(self.kinds, settled, strict=True):
             if kind == MANY:
-                nodes.append(tuple(as_node(recording, each, like, self.__name__) for each in value))
+                nodes.append(tuple([as_node(recording, each, like, name) for each in value]))
+            elif kind == STATIC or value is None:
+                nodes.append(value)
             else:
-                one = kind == ONE and value is not None
-                nodes.append(as_node(recording, value, like, self.__name__) if one else value)
-        key = (self, *(_told_apart(each) for each in nodes))
-        return _tensors(recording.first(key, self._labelled, nodes), recording)
+                nodes.append(as_node(recording, value, like, name))
+        key = (self.function, *[_told_apart(each) for each in nodes])
+        made = recording.memo.young.get(key)
+        if made is None:
+            made = recording.first(key, self._labelled, nodes)
+        return _tensors(made, recording)
+
+    def _operands(self, args: Sequence[Any]) -> list[Any]:
+        flat: list[Any] = []
+        for kind, each in zip(self.kinds, args, strict=True):
+            if kind != STATIC:
+                flat.extend(each if kind == MANY else (each,))
+        return flat
 
     def _labelled(self, *arguments: Any) -> Any:
-        with labelled(self.__name__):
-            return self.of_nodes(*arguments)
-
-    def _common_dtype(self, args: list[Any]) -> DType | None:
-        """The type that weak numbers take: that of all tensors together."""
-        flat = [each for kind, each in zip(self.kinds, args, strict=True) if kind == ONE]
-        for kind, each in zip(self.kinds, args, strict=True):
-            flat.extend(each if kind == MANY else ())
-        found = [each._node.type.dtype for each in flat if isinstance(each, Value)]
-        found += [as_stored(each)[1] for each in flat if isinstance(each, np.ndarray)]
-        return reduce(promote, found) if found else None
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else _Method(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<function {self.__name__}{self.signature}>"
-
-    def __reduce__(self) -> str:
-        return self.__qualname__
-
-
-class _Method:
-    """A composed function as the method of a tensor."""
-
-    __slots__ = ("function", "instance")
-
-    def __init__(self, function: Composite, instance: Any) -> None:
-        self.function = function
-        self.instance = instance
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(self.instance, *args, **kwargs)
-
-
-def composite(function: Callable[..., Any]) -> Composite:
-    """Decorate a function of nodes: it becomes a function of tensors."""
-    return Composite(function)
+        with labelled(self.function.__name__):
+            return self.function(*arguments)
 
 
 def _tensors(made: Any, recording: Recording) -> Any:
-    if isinstance(made, tuple):
+    if made.__class__ is tuple:
         return tuple([waiting(each, recording) for each in made])
     return waiting(made, recording)
+
+
+def _common_dtype(operands: list[Any]) -> DType | None:
+    """The type that weak numbers take: that of all tensors together."""
+    found = {each._node.type.dtype for each in operands if isinstance(each, Value)}
+    found |= {as_stored(each)[1] for each in operands if isinstance(each, np.ndarray)}
+    return reduce(promote, found) if found else None
 
 
 def as_node(recording: Recording, value: Any, like: DType | None, name: str) -> Node:
@@ -166,14 +178,12 @@ def _own_dtype(value: Any) -> DType:
 def static(value: Any) -> Any:
     """A static argument in plain Python types; a tensor among them is read."""
     if isinstance(value, (list, tuple)):
-        return tuple(static(each) for each in value)
-    if isinstance(value, np.ndarray):
-        return static(value.tolist())
-    if isinstance(value, Value):
+        return tuple([static(each) for each in value])
+    if isinstance(value, (np.ndarray, Value)):
         return static(value.tolist())
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _told_apart(value: Any) -> Any:
     """What keeps -0.0 from 0.0 and 2.0 from 2 in a key."""
-    return (float, repr(value)) if isinstance(value, float) else value
+    return (float, repr(value)) if value.__class__ is float else value

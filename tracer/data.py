@@ -23,9 +23,9 @@ def as_stored(data: Any, dtype: Any = None) -> tuple[Array, DType]:
         array = np.asarray(data)
     except ValueError as error:
         raise ValueError(located(f"expected numbers in a regular shape: {error}")) from None
-    kind = wanted or narrowed(array)
     if array.dtype.kind not in "biuf":
         raise DTypeError(located(f"expected real numbers, found {array.dtype}"))
+    kind = wanted or narrowed(array)
     if kind is bfloat16:
         return to_storage(array.astype(np.float32), kind), kind
     return array.astype(kind.storage, copy=False), kind

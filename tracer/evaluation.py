@@ -22,9 +22,6 @@ from .text import digest
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-LIMIT = 1024
-"""So many operators wait at most where no manager records."""
-
 Moment = Literal["backward", "read", "step", "limit"]
 
 
@@ -38,30 +35,42 @@ def settle(recording: Recording, moment: Moment, wanted: Sequence[Tensor] = ()) 
     with recording.lock:
         recorded = bool(recording.recording_managers())
         if recorded and moment != "read":
+            recording.limit *= 2 if moment == "limit" else 1
             return
         ends = recording is THREAD.recording and not recorded
         together = (recording is THREAD.recording or recording.closed) and not recording.failed
         try:
-            evaluate(recording, recording.live() if together else list(wanted))
-        except BaseException:
-            recording.failed = True  # from now on each tensor runs by itself
-            raise
+            _run(recording, together, wanted)
         finally:
             if ends:
                 THREAD.renew()
-        if together:
+        if together and not recording.failed:
             recording.pending.clear()
             recording.rebound = 0
-        if together and recording.closed:
-            recording.forget()
+            if recording.closed:
+                recording.forget()
+
+
+def _run(recording: Recording, together: bool, wanted: Sequence[Tensor]) -> None:
+    """Compute all that is held, or, where that fails or must not be, what is wanted."""
+    if together:
+        try:
+            return evaluate(recording, recording.live())
+        except Exception:
+            recording.failed = True  # from now on each tensor runs by itself
+            if not wanted:
+                raise
+    mine = [each for each in wanted if each._recording is recording and each._buffer is None]
+    return evaluate(recording, mine)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
     """A program and how it is bound to a recording.
 
-    `inputs` name slots (k) or earlier results (~k), `places` likewise (results k, slots ~k), one for
-    each node that is asked for; `made` are the results by node, `nodes` the size of the graph.
+    `inputs` name slots (k) or earlier results (~k), `places` results (k) or slots (~k), one for
+    each node that is asked for; `made` are the results by node, `nodes` is the size of the graph,
+    and `checked` says that it looks at indices, so that it may fail.
     """
 
     run: Executable | None
@@ -78,6 +87,12 @@ class Entry:
 ENTRIES = InternTable(2_000)
 RECENT = InternTable(500)
 EXECUTABLES = InternTable(500)
+
+
+def forget_programs() -> None:
+    """Drop all programs and what is known of when they ran."""
+    for table in (ENTRIES, RECENT, EXECUTABLES):
+        table.clear()
 
 
 def evaluate(recording: Recording, tensors: list[Tensor]) -> None:

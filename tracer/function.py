@@ -32,6 +32,7 @@ class Function:
         raise NotImplementedError(f"{type(self).__name__}.backward")
 
     def __call__(self, *tensors: Tensor) -> Any:
+        """Run `forward`; managers that record will run `backward`."""
         for each in tensors:
             if not isinstance(each, Tensor):
                 name = type(self).__name__

@@ -1,9 +1,9 @@
 """GradManager: which tensors gradients are wanted for, and since when.
 
 Recording and attaching wrap the present value of a tensor in an identity node `track`, so that only
-what is computed from it afterwards counts. The backward adds the adjoint to the same graph; managers
-that record below go through it like through anything else, and those above and beside see its
-results as constants.
+what is computed from it afterwards counts. The backward adds the adjoint to the same graph;
+managers that record below go through it like through anything else, and those above and beside see
+its results as constants.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class GradManager:
         """Want gradients for `tensors`, from now on where this manager records already.
 
         Each callback is called as `callback(tensor, gradient)` and returns what the next one gets,
-        in the end what is added to `tensor.grad`; None adds nothing. Tensors are held weakly. A list
-        with an item that cannot be attached attaches none.
+        in the end what is added to `tensor.grad`; None adds nothing. Tensors are held weakly. A
+        list with an item that cannot be attached attaches none.
         """
         if self._busy:
             raise RuntimeError(located("attach: called from a callback of this manager's backward"))
@@ -159,10 +159,10 @@ class GradManager:
     def backward(self, y: Any = None, dy: Any = None) -> None:
         """Add the gradients of `y`, weighted by `dy`, to the `.grad` of the attached tensors.
 
-        `y` is a tensor, or a list or tuple of them; a target that is listed twice counts twice. `dy`
-        has a tensor, array or number for each, which broadcasts to its shape (None: ones). Tensors
-        that were not reached keep their `.grad`. Nothing is written when anything fails; in any case
-        this manager does not record afterwards.
+        `y` is a tensor, or a list or tuple of them; a target that is listed twice counts twice.
+        `dy` has a tensor, array or number for each, which broadcasts to its shape (None: ones).
+        Tensors that were not reached keep their `.grad`. Nothing is written when anything fails; in
+        any case this manager does not record afterwards.
         """
         session = self._session
         if session is None:

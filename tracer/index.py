@@ -1,8 +1,8 @@
 """Reading and writing parts of tensors, with NumPy's rules for every kind of index.
 
-An index is taken apart into a static pattern (numbers, slices, new axes) and index arrays, which are
-run-time values like any other and are checked when the program runs. Boolean masks become the places
-where they hold, so their values are read at once.
+An index is taken apart into a static pattern (numbers, slices, new axes) and index arrays, which
+are run-time values like any other and are checked when the program runs. Boolean masks become the
+places where they hold, so their values are read at once.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .ops.kinds import cast_to
 from .ops.sources import constant_like, full
 from .recording import THREAD
 from .value import Value, waiting
+from .window import window
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -44,7 +45,11 @@ def read(x: Tensor, index: Any) -> Tensor:
     recording = THREAD.recording
     arrays = [_array_node(each) for each in places]
     key = (taken, pattern, recording.node_of(x), *arrays)
-    made = recording.memo.young.get(key) or recording.first(key, taken, key[1:])
+    made = recording.memo.young.get(key)
+    if made is None:
+        if moving := window(x, pattern, recording):
+            return moving
+        made = recording.first(key, taken, key[1:])
     return waiting(made, recording)
 
 

@@ -232,6 +232,10 @@ class InternTable:
             self.old, self.young = self.young, {}
         return self.young.setdefault(key, value)
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self.young, self.old = {}, {}
+
     def __len__(self) -> int:
         return len(self.young) + len(self.old)
 

@@ -92,6 +92,8 @@ def unary(function: Callable[[Node], Node]) -> Unary:
 
 def raised(x: Node, exponent: float, kind: type) -> Node:
     """`x ** exponent` for a number; integers stay integers only under whole positive powers."""
+    if exponent == 0 and x.dtype.is_float:  # one, and yet made of x: the derivative is 0, not None
+        return e.where(constant_of(1, bool_), constant_like(1, x), x)
     if x.dtype.is_float or (kind is int and -5 < exponent < 9):
         return e.to_power(x, exponent)
     if kind is int and exponent >= 0:

@@ -7,6 +7,7 @@ the memo, and whatever was derived from the nodes is found by their identity.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -61,10 +62,16 @@ MEMO = InternTable(100_000)
 QUIET_MEMO = InternTable(100_000)
 """The same under `no_grad`, where results depend on nothing."""
 
+LIMIT = 1024
+"""So many operators wait at most where no manager records."""
+
 BAKED = (-1, 0, 0.5, 1, 2)
 """Numbers that become part of the program; all others are read when it runs."""
 
 Numbers = (bool, int, float, np.generic)
+
+
+_serials = itertools.count()
 
 
 class Recording:
@@ -78,11 +85,22 @@ class Recording:
 
     __slots__ = (
         *("closed", "entries", "entry", "failed", "floats", "functions", "ints", "known", "leaves"),
-        *("lock", "managers", "memo", "number_slots", "numbers", "ordinals", "pending", "quiet"),
-        *("rebound", "results", "slots", "snapshots"),
+        *(
+            "limit",
+            "lock",
+            "managers",
+            "memo",
+            "number_slots",
+            "numbers",
+            "ordinals",
+            "pending",
+            "quiet",
+        ),
+        *("rebound", "results", "serial", "slots", "snapshots"),
     )
 
     def __init__(self, quiet: bool = False) -> None:
+        self.serial = next(_serials)
         self.lock = threading.RLock()
         self.quiet = quiet
         self.memo = QUIET_MEMO if quiet else MEMO
@@ -95,6 +113,7 @@ class Recording:
         self.ints: list[int] = []
         self.pending: list[ref[Tensor]] = []
         self.rebound = 0
+        self.limit = LIMIT
         self.results: list[Buffer] = []
         self.entry: Entry | None = None
         self.entries: list[Entry] = []
@@ -178,6 +197,11 @@ class Recording:
             self.number_slots[key] = slot = len(values)
             values.append(value)
         return node(sources.scalar, (), (slot, source, dtype))
+
+    def own_number(self, value: float, dtype: DType) -> Node:
+        """A slot for `value` alone, for what may change apart from numbers that equal it now."""
+        self.floats.append(value)
+        return node(sources.scalar, (), (len(self.floats) - 1, "f", dtype))
 
     # ---- what was recorded before
 
@@ -274,5 +298,5 @@ def set_default_dtype(dtype: Any) -> None:
     """Set the floating type of new tensors and numbers: "float32" (at the start) or "float64"."""
     dtypes.set_default_dtype(dtype)
     THREAD.recording.numbers.clear()
-    for memo in (MEMO, QUIET_MEMO):
-        memo.young, memo.old = {}, {}
+    MEMO.clear()
+    QUIET_MEMO.clear()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .data import beside
 from .errors import ShapeError, located
-from .ir import Node
+from .ir import Node, TensorType
 from .ops.kinds import cast_to
 from .ops.movement import broadcast
 from .ops.sources import full
@@ -29,7 +30,7 @@ def targets_of(y: Any) -> list[Tensor]:
 def seeds_of(targets: list[Tensor], dy: Any) -> tuple[Node, ...]:
     """A cotangent for each target, of its shape and dtype."""
     if dy is None:
-        return tuple(full(1, each.shape, each._node.dtype) for each in targets)
+        return tuple([_ones(each._node.type) for each in targets])
     single = not isinstance(dy, (list, tuple))
     given = [dy] if single else list(dy)
     if len(given) != len(targets):
@@ -38,10 +39,15 @@ def seeds_of(targets: list[Tensor], dy: Any) -> tuple[Node, ...]:
     return tuple(_seed(each, target) for each, target in zip(given, targets, strict=True))
 
 
+@lru_cache(1_000)
+def _ones(kind: TensorType) -> Node:
+    return full(1, kind.shape, kind.dtype)
+
+
 def _seed(dy: Any, target: Tensor) -> Node:
     recording, kind = THREAD.recording, target._node.type
     if dy is None:
-        return full(1, kind.shape, kind.dtype)
+        return _ones(kind)
     if isinstance(dy, Tensor):
         made = recording.node_of(dy)
     elif isinstance(dy, Numbers):

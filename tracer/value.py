@@ -10,7 +10,7 @@ import numpy as np
 from .buffer import Buffer
 from .dtypes import DType, bfloat16
 from .errors import ShapeError, located
-from .evaluation import LIMIT, settle
+from .evaluation import settle
 from .interpret import from_storage
 from .ir import ANYWHERE, Node, Shape, TensorType, node
 from .ops import sources
@@ -182,7 +182,7 @@ def waiting(made: Node, recording: Recording) -> Tensor:
     tensor._buffer = None
     pending = recording.pending
     pending.append(ref(tensor))
-    if len(pending) + recording.rebound > LIMIT:
+    if len(pending) + recording.rebound > recording.limit:
         settle(recording, "limit")
     return tensor
 

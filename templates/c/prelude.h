@@ -161,68 +161,98 @@ static inline int64_t gradc_min_i64(int64_t a, int64_t b) { return a < b ? a : b
 #pragma omp declare reduction(gradc_min_f64 : double : omp_out = gradc_min_f64(omp_out, omp_in)) \
     initializer(omp_priv = INFINITY)
 
-/* ---- division and remainder as in Python: rounded down, the sign of the divisor */
+/* ---- whole numbers: as in Python, and wrapping around; nothing traps */
 
-#define GRADC_INTEGER_DIVISION(type, name)                                    \
-    static inline type gradc_floordiv_##name(type a, type b)                  \
-    {                                                                         \
-        if (b == 0)                                                           \
-            return 0;                                                         \
-        if (b == -1)                                                          \
-            return (type)(0 - (u##type)a);                                    \
-        const type quotient = a / b;                                          \
-        return quotient - (a % b != 0 && (a < 0) != (b < 0));                 \
-    }                                                                         \
-    static inline type gradc_mod_##name(type a, type b)                       \
-    {                                                                         \
-        if (b == 0 || b == -1)                                                \
-            return 0;                                                         \
-        const type rest = a % b;                                              \
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;          \
-    }                                                                         \
-    static inline type gradc_pow_##name(type base, type exponent)             \
-    {                                                                         \
-        u##type result = 1, square = (u##type)base;                           \
-        if (exponent < 0)                                                     \
-            return 0;                                                         \
-        for (; exponent; exponent >>= 1, square *= square)                    \
-            if (exponent & 1)                                                 \
-                result *= square;                                             \
-        return (type)result;                                                  \
+#define GRADC_INTEGER_FUNCTIONS(kind, type)                                                       \
+    static inline type gradc_floordiv_##kind(type a, type b)                                      \
+    {                                                                                             \
+        if (b == 0)                                                                               \
+            return 0;                                                                             \
+        if (b == -1)                                                                              \
+            return (type)(0 - (u##type)a);                                                        \
+        const type quotient = a / b;                                                              \
+        return quotient - (a % b != 0 && (a < 0) != (b < 0));                                     \
+    }                                                                                             \
+    static inline type gradc_mod_##kind(type a, type b)                                           \
+    {                                                                                             \
+        if (b == 0 || b == -1)                                                                    \
+            return 0;                                                                             \
+        const type rest = a % b;                                                                  \
+        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;                              \
+    }                                                                                             \
+    static inline type gradc_pow_##kind(type base, type exponent)                                 \
+    {                                                                                             \
+        u##type result = 1, square = (u##type)base;                                               \
+        if (exponent < 0)                                                                         \
+            return base == 1 ? 1 : base == -1 ? 1 - 2 * (exponent & 1) : 0;                       \
+        for (; exponent; exponent >>= 1, square *= square)                                        \
+            if (exponent & 1)                                                                     \
+                result *= square;                                                                 \
+        return (type)result;                                                                      \
+    }                                                                                             \
+    static inline type gradc_shift_left_##kind(type a, type b)                                    \
+    {                                                                                             \
+        const u##type width = 8 * sizeof(type), distance = (u##type)b;                            \
+        return distance < width ? (type)((u##type)a << distance) : 0;                             \
+    }                                                                                             \
+    static inline type gradc_shift_right_##kind(type a, type b)                                   \
+    {                                                                                             \
+        const u##type width = 8 * sizeof(type), distance = (u##type)b;                            \
+        return a >> (distance < width ? distance : width - 1);                                    \
     }
-GRADC_INTEGER_DIVISION(int32_t, i32)
-GRADC_INTEGER_DIVISION(int64_t, i64)
+GRADC_INTEGER_FUNCTIONS(i32, int32_t)
+GRADC_INTEGER_FUNCTIONS(i64, int64_t)
 
-#define GRADC_FLOAT_DIVISION(type, name, suffix)                              \
-    static inline type gradc_mod_##name(type a, type b)                       \
-    {                                                                         \
-        const type rest = fmod##suffix(a, b);                                 \
-        if (rest == 0)                                                        \
-            return copysign##suffix((type)0, b);                              \
-        return (rest < 0) != (b < 0) ? rest + b : rest;                       \
-    }                                                                         \
-    static inline type gradc_floordiv_##name(type a, type b)                  \
-    {                                                                         \
-        if (b == 0)                                                           \
-            return a / b;                                                     \
-        const type rest = fmod##suffix(a, b);                                 \
-        type quotient = (a - rest) / b;                                       \
-        if (rest != 0 && (rest < 0) != (b < 0))                               \
-            quotient -= 1;                                                    \
-        if (quotient == 0)                                                    \
-            return copysign##suffix((type)0, a / b);                          \
-        const type below = floor##suffix(quotient);                           \
-        return quotient - below > (type)0.5 ? below + 1 : below;              \
+/* ---- floats: division and remainder as in Python; log(exp(a) + exp(b)) without overflow */
+
+#define GRADC_FLOAT_FUNCTIONS(kind, type, suffix)                                                 \
+    static inline type gradc_mod_##kind(type a, type b)                                           \
+    {                                                                                             \
+        const type rest = fmod##suffix(a, b);                                                     \
+        if (rest == 0)                                                                            \
+            return copysign##suffix(rest, b);                                                     \
+        return (rest < 0) != (b < 0) ? rest + b : rest;                                           \
+    }                                                                                             \
+    static inline type gradc_floordiv_##kind(type a, type b)                                      \
+    {                                                                                             \
+        if (b == 0)                                                                               \
+            return a / b;                                                                         \
+        const type rest = fmod##suffix(a, b);                                                     \
+        type quotient = (a - rest) / b;                                                           \
+        if (rest != 0 && (rest < 0) != (b < 0))                                                   \
+            quotient -= 1;                                                                        \
+        if (quotient == 0)                                                                        \
+            return copysign##suffix((type)0, a / b);                                              \
+        const type below = floor##suffix(quotient);                                               \
+        return quotient - below > (type)0.5 ? below + 1 : below;                                  \
+    }                                                                                             \
+    static inline type gradc_logaddexp_##kind(type a, type b)                                     \
+    {                                                                                             \
+        const type larger = a > b ? a : b, gap = fabs##suffix(a - b);                             \
+        const type sum = larger + log1p##suffix(exp##suffix(-gap));                               \
+        return a == b ? a + (type)0.693147180559945309 : sum;                                     \
     }
-GRADC_FLOAT_DIVISION(float, f32, f)
-GRADC_FLOAT_DIVISION(double, f64, )
+GRADC_FLOAT_FUNCTIONS(f32, float, f)
+GRADC_FLOAT_FUNCTIONS(f64, double, )
 
-/* ---- floats to integers: towards zero, and INT64_MIN for what has no place there */
+/* ---- floats to integers: the fraction dropped, held within the type, NaN as 0. LOW - 1 and
+   HIGH + 1 are exact in floating point, or round to the first number that is out of range. */
 
-static inline int64_t gradc_truncated(double value)
-{
-    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
-}
+#define GRADC_HELD(name, type, low, high, kind, real)                                             \
+    static inline type gradc_to_##name##_##kind(real a)                                           \
+    {                                                                                             \
+        const int beyond = a >= (real)(high) + 1, below = a <= (real)(low) - 1;                   \
+        const type inside = (type)(beyond || below || a != a ? (real)0 : a);                      \
+        return beyond ? (high) : below ? (low) : inside;                                          \
+    }
+#define GRADC_HELD_FROM(kind, real)                                                               \
+    GRADC_HELD(u8, uint8_t, 0, 255, kind, real)                                                   \
+    GRADC_HELD(i8, int8_t, -128, 127, kind, real)                                                 \
+    GRADC_HELD(i16, int16_t, -32768, 32767, kind, real)                                           \
+    GRADC_HELD(i32, int32_t, INT32_MIN, INT32_MAX, kind, real)                                    \
+    GRADC_HELD(i64, int64_t, INT64_MIN, INT64_MAX, kind, real)
+GRADC_HELD_FROM(f32, float)
+GRADC_HELD_FROM(f64, double)
 
 /* ---- places that are known only at run time */
 

@@ -19,6 +19,7 @@ typedef unsigned long uint64_t;
 #define INT32_MAX 2147483647
 #define INT64_MIN (-9223372036854775807 - 1)
 #define INT64_MAX 9223372036854775807
+#define INT64_C(NUMBER) NUMBER##L
 #else
 #include <stdint.h>
 #endif
@@ -65,6 +66,15 @@ __device__ __forceinline__ void gradc_report(gradc_device_error *error, int code
 // Whether an earlier kernel of the call has reported an error, so that nothing may be written.
 __device__ __forceinline__ bool gradc_failed(const gradc_device_error *error) {
     return error->code != 0;
+}
+
+// The place among `size` that `found` means; outside of them the error is reported and 0 given.
+__device__ __forceinline__ int64_t gradc_place(gradc_device_error *error, int check,
+                                               int64_t position, int64_t found, int64_t size) {
+    if (found >= 0 && found < size) return found;
+    if (found < 0 && found >= -size) return found + size;
+    gradc_report(error, 1, check, position, found, size);
+    return 0;
 }
 
 // The linear number of this thread in the grid and how many there are: a grid-stride loop is
@@ -219,9 +229,23 @@ __device__ __forceinline__ uint16_t gradc_to_float16(float x) {
 }
 #endif
 
-// ---- reductions over warps and blocks
+#define GRADC_HALF(KIND, NAME)                                                             \
+    typedef uint16_t gradc_##KIND;                                                         \
+    __device__ __forceinline__ float gradc_load_##KIND(const gradc_##KIND *from) {         \
+        return gradc_from_##NAME(*from);                                                   \
+    }                                                                                      \
+    __device__ __forceinline__ void gradc_store_##KIND(gradc_##KIND *to, float x) {        \
+        *to = gradc_to_##NAME(x);                                                          \
+    }                                                                                      \
+    __device__ __forceinline__ float gradc_round_##KIND(float x) {                         \
+        return gradc_from_##NAME(gradc_to_##NAME(x));                                      \
+    }
+GRADC_HALF(f16, float16)
+GRADC_HALF(bf16, bfloat16)
+
+// ---- reductions over groups of threads and blocks
 //
-// The order of combination depends on the number of threads alone. All threads of the warp or block
+// The order of combination depends on the number of threads alone. All threads of the group or block
 // take part and get the result. A block is one-dimensional, of whole warps.
 
 struct gradc_sum {
@@ -254,7 +278,7 @@ struct gradc_minimum {
 
 // A candidate of an argmax or argmin. Start from position INT64_MAX, which loses to all others.
 template <class Value>
-struct gradc_place {
+struct gradc_candidate {
     Value value;
     int64_t position;
 };
@@ -263,8 +287,8 @@ struct gradc_place {
 template <class Better>
 struct gradc_first {
     template <class Value>
-    __device__ __forceinline__ gradc_place<Value> operator()(gradc_place<Value> x,
-                                                            gradc_place<Value> y) const {
+    __device__ __forceinline__ gradc_candidate<Value> operator()(gradc_candidate<Value> x,
+                                                            gradc_candidate<Value> y) const {
         const bool x_is_nan = x.value != x.value, y_is_nan = y.value != y.value;
         const bool tied = x_is_nan || y_is_nan ? x_is_nan && y_is_nan : x.value == y.value;
         if (tied) return x.position < y.position ? x : y;
@@ -290,26 +314,35 @@ using gradc_argmax = gradc_first<gradc_greater>;
 using gradc_argmin = gradc_first<gradc_less>;
 
 template <class Value>
-__device__ __forceinline__ Value gradc_exchange(Value value, int distance) {
-    return __shfl_xor_sync(0xffffffffu, value, distance);
+__device__ __forceinline__ Value gradc_exchange(unsigned mask, Value value, int distance) {
+    return static_cast<Value>(__shfl_xor_sync(mask, value, distance));
 }
 
 template <class Value>
-__device__ __forceinline__ gradc_place<Value> gradc_exchange(gradc_place<Value> place,
-                                                             int distance) {
-    return {__shfl_xor_sync(0xffffffffu, place.value, distance),
-            __shfl_xor_sync(0xffffffffu, place.position, distance)};
+__device__ __forceinline__ gradc_candidate<Value> gradc_exchange(unsigned mask,
+                                                                gradc_candidate<Value> best,
+                                                                int distance) {
+    return {gradc_exchange(mask, best.value, distance),
+            gradc_exchange(mask, best.position, distance)};
 }
 
-template <class Combine, class Value>
-__device__ __forceinline__ Value gradc_warp_reduce(Value value, Combine combine) {
-    for (int distance = warpSize / 2; distance > 0; distance /= 2) {
-        const Value other = gradc_exchange(value, distance);
+// Over WIDTH neighbours in a warp: 1, 2, 4, 8, 16 or 32 of them. Other groups need not take part.
+template <int WIDTH, class Combine, class Value>
+__device__ __forceinline__ Value gradc_group_reduce(Value value, Combine combine) {
+    const unsigned all = 0xffffffffu >> (32 - WIDTH);
+    const unsigned mask = all << (threadIdx.x % 32 / WIDTH * WIDTH);
+    for (int distance = WIDTH / 2; distance > 0; distance /= 2) {
+        const Value other = gradc_exchange(mask, value, distance);
         // Both lanes of a pair combine in the same order, so all end with the same bits.
         const bool is_upper = (threadIdx.x & distance) != 0;
         value = is_upper ? combine(other, value) : combine(value, other);
     }
     return value;
+}
+
+template <class Combine, class Value>
+__device__ __forceinline__ Value gradc_warp_reduce(Value value, Combine combine) {
+    return gradc_group_reduce<32>(value, combine);
 }
 
 // `Value` may be any type that gradc_exchange knows; 32 partial results of it are shared.

@@ -13,8 +13,20 @@ from ..tracer.ops.sources import constant_like, constant_of
 from .elementwise import softplus_of
 
 __all__ = [
-    *("gelu", "hsigmoid", "hswish", "leaky_relu", "logsigmoid", "logsoftmax", "log_softmax"),
-    *("prelu", "relu", "relu6", "sigmoid", "silu", "softmax", "softplus"),
+    "gelu",
+    "hsigmoid",
+    "hswish",
+    "leaky_relu",
+    "log_softmax",
+    "logsigmoid",
+    "logsoftmax",
+    "prelu",
+    "relu",
+    "relu6",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
 ]
 
 

@@ -12,7 +12,14 @@ from ..tracer.ops import movement, sources
 from ..tracer.ops.kinds import cast_to
 
 __all__ = [
-    *("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros"),
+    "arange",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
     "zeros_like",
 ]
 

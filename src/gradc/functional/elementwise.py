@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from ..tracer.composite import Composite, composite
+from ..tracer.composite import composite
 from ..tracer.dtypes import bool_
 from ..tracer.ir import Node, Op
 from ..tracer.ops import elementwise as e
@@ -14,18 +15,73 @@ from ..tracer.ops.sources import constant_like, constant_of
 from ..tracer.tensor import Tensor
 
 __all__ = [
-    *("abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh"),
-    *("arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "ceil"),
-    *("clamp", "clip", "cos", "cosh", "div", "equal", "erf", "exp", "expm1", "floor"),
-    *("floor_div", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less"),
-    *("less_equal", "log", "log1p", "logaddexp", "logical_and", "logical_not", "logical_or"),
-    *("logical_xor", "maximum", "minimum", "mod", "mul", "neg", "not_equal", "pow"),
-    *("reciprocal", "round", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "sub", "tan"),
-    *("tanh", "true_div", "where"),
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "add",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "clamp",
+    "clip",
+    "cos",
+    "cosh",
+    "div",
+    "equal",
+    "erf",
+    "exp",
+    "expm1",
+    "floor",
+    "floor_div",
+    "greater",
+    "greater_equal",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "mul",
+    "neg",
+    "not_equal",
+    "pow",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "sub",
+    "tan",
+    "tanh",
+    "true_div",
+    "where",
 ]
 
 
-def _unary(op: Any, doc: str) -> Composite:
+def _unary(op: Any, doc: str) -> Callable[..., Tensor]:
     def function(x: Node) -> Node:
         made: Node = op(x)
         return made
@@ -33,7 +89,7 @@ def _unary(op: Any, doc: str) -> Composite:
     return _named(function, op, doc)
 
 
-def _binary(op: Any, doc: str) -> Composite:
+def _binary(op: Any, doc: str) -> Callable[..., Tensor]:
     def function(x: Node, y: Node) -> Node:
         made: Node = op(x, y)
         return made
@@ -41,7 +97,7 @@ def _binary(op: Any, doc: str) -> Composite:
     return _named(function, op, doc)
 
 
-def _named(function: Any, op: Op, doc: str) -> Composite:
+def _named(function: Any, op: Op, doc: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = f"{doc}; {op.doc}." if op.doc else f"{doc}."
     return composite(function)

@@ -12,9 +12,7 @@ from ..tracer.ops.indexing import place, scatter_set_op, take_op
 from ..tracer.ops.kinds import cast_to, normalized_axis
 from ..tracer.ops.sources import constant_like, constant_of
 
-__all__ = [
-    *("embedding", "gather", "indexing_one_hot", "one_hot", "scatter", "take"),
-]
+__all__ = ["embedding", "gather", "indexing_one_hot", "one_hot", "scatter", "take"]
 
 
 def as_places(index: Node, size: int, negative: bool = True) -> Node:

@@ -14,9 +14,7 @@ from ..tracer.ops.sources import constant_like, constant_of
 from .activation import shifted
 from .indexing import is_at
 
-__all__ = [
-    *("binary_cross_entropy", "cross_entropy", "l1_loss", "nll_loss", "square_loss"),
-]
+__all__ = ["binary_cross_entropy", "cross_entropy", "l1_loss", "nll_loss", "square_loss"]
 
 
 def _reduced(loss: Node, reduction: str) -> Node:

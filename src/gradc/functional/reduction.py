@@ -8,8 +8,17 @@ from ..tracer.composite import composite
 from ..tracer.ir import Node
 from ..tracer.methods import (
     Axis,
+    all,
+    any,
+    argmax,
+    argmin,
+    max,
+    mean,
     mean_of,
+    min,
+    prod,
     reduced,
+    sum,
     without_axes,
 )
 from ..tracer.ops import elementwise as e
@@ -18,8 +27,19 @@ from ..tracer.ops.sources import constant_like
 from .activation import shifted
 
 __all__ = [
-    *("all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "min", "norm", "prod", "std"),
-    *("sum", "var"),
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "prod",
+    "std",
+    "sum",
+    "var",
 ]
 
 

@@ -5,17 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import reduce
+from itertools import pairwise
 
 from ..tracer.composite import Nodes, composite
 from ..tracer.dtypes import promote
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node
+from ..tracer.methods import astype, broadcast_to, flatten, reshape, squeeze, transpose
 from ..tracer.ops import movement
 from ..tracer.ops.kinds import cast_to, normalized_axes, normalized_axis
 
 __all__ = [
-    *("astype", "broadcast_to", "concat", "expand_dims", "flatten", "flip", "pad", "repeat"),
-    *("reshape", "roll", "split", "squeeze", "stack", "swapaxes", "tile", "transpose"),
+    "astype",
+    "broadcast_to",
+    "concat",
+    "expand_dims",
+    "flatten",
+    "flip",
+    "pad",
+    "repeat",
+    "reshape",
+    "roll",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "transpose",
 ]
 
 
@@ -79,8 +95,7 @@ def split(x: Node, nsplits_or_sections: int | tuple[int, ...], axis: int = 0) ->
     else:
         places = nsplits_or_sections
     edges = [0, *places, extent]
-    pairs = zip(edges, edges[1:], strict=False)
-    return tuple(movement.slice_(x, axis, low, high) for low, high in pairs)
+    return tuple(movement.slice_(x, axis, low, high) for low, high in pairwise(edges))
 
 
 @composite

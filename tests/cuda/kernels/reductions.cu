@@ -20,9 +20,9 @@ BLOCK_REDUCTION(block_maximum_i32, int32_t, INT32_MIN, gradc_maximum)
 #define BLOCK_POSITION(NAME, TYPE, IDENTITY, COMBINE)                                      \
     extern "C" __global__ void NAME(GRADC_KERNEL_PARAMETERS) {                             \
         const TYPE *x = static_cast<const TYPE *>(buffers[0]);                             \
-        gradc_place<TYPE> best = {IDENTITY, INT64_MAX};                                    \
+        gradc_candidate<TYPE> best = {IDENTITY, INT64_MAX};                                    \
         for (int64_t i = threadIdx.x; i < ints[0]; i += blockDim.x)                        \
-            best = COMBINE()(best, gradc_place<TYPE>{x[i], i});                            \
+            best = COMBINE()(best, gradc_candidate<TYPE>{x[i], i});                            \
         best = gradc_block_reduce(best, COMBINE());                                        \
         if (threadIdx.x == 0) *static_cast<int32_t *>(buffers[1]) = best.position;         \
     }

@@ -1,0 +1,49 @@
+"""The pipeline: the ordered list of passes that turn a graph into source text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..tracer.graph import Graph
+from .kernel import Program
+from .plan import Plan, plan
+from .program import program_of
+from .render import Source, render
+from .simplify import images, replaced
+from .target import Target
+
+Dump = Callable[[str, Any], None]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A graph on its way: what each pass made of it.
+
+    `checks` are the places, among the nodes of the graph that was given, of the nodes whose indices
+    the program checks.
+    """
+
+    graph: Graph
+    program: Program
+    plan: Plan
+    source: Source
+    checks: tuple[int, ...]
+
+
+def translate(graph: Graph, target: Target, dump: Dump | None = None) -> Translation:
+    """Run all passes; `dump(name, result)` is called after each of them."""
+    show: Dump = dump or (lambda name, result: None)
+    image = images(graph)
+    simple = replaced(graph, image)
+    show("simplify", simple)
+    program = program_of(simple, target)
+    show("lower and fuse", program)
+    layout = plan(program)
+    show("plan", layout)
+    source = render(program, layout, target)
+    show("render", source)
+    original = {image[node]: place for place, node in reversed(list(enumerate(graph.nodes())))}
+    checks = tuple(original[check.node] for check in program.checks)
+    return Translation(simple, program, layout, source, checks)

@@ -1,0 +1,222 @@
+"""Kernels as views: every statement and loop of a kernel as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .index import Axis
+from .kernel import Accumulate, Accumulator, Kernel, Let, Put, Stage, Statement
+from .spelling import (
+    HALVES,
+    STORED,
+    Speller,
+    cast_text,
+    combined,
+    computed_type,
+    identity,
+    simd_clause,
+    slot_expression,
+    slot_name,
+    stored,
+    wide_dtype,
+)
+from .target import Target
+from .value import Apply, Slot, Value
+from .view import AccumulatorView, ArgumentView, KernelView, LoopView, StageView
+
+BLOCK = 512
+"""Elements whose float32 sum is taken before it is added to a float64 one."""
+
+
+def coordinates_of(axes: Iterable[tuple[Axis, str]], position: str) -> tuple[tuple[str, str], ...]:
+    """For each axis its variable and its value at the row-major `position` among all of them."""
+    listed = [(axis, name) for axis, name in axes if axis.extent != 1]
+    found: list[tuple[str, str]] = []
+    stride = 1
+    for number, (axis, name) in enumerate(reversed(listed)):
+        text = position if stride == 1 else f"{position} / {stride}"
+        outermost = number == len(listed) - 1
+        found.append((name, text if outermost else f"{text} % {max(axis.extent, 1)}"))
+        stride *= max(axis.extent, 1)
+    return tuple(reversed(found))
+
+
+class KernelSpelling:
+    """One kernel on its way into a view."""
+
+    def __init__(self, kernel: Kernel, target: Target) -> None:
+        self.kernel = kernel
+        self.annotated = target.annotated
+        self.axes = {axis: f"r{number}" for number, axis in enumerate(kernel.rows)}
+        self.axes |= {axis: f"i{number}" for number, axis in enumerate(kernel.inner)}
+        self.dtypes = {each.name: each.memory.dtype for each in kernel.arguments}
+        self.speller = Speller(kernel.names, self.axes, kernel.reads, kernel.checks)
+
+    def view(self) -> KernelView:
+        """The view."""
+        kernel = self.kernel
+        accumulators = [self._accumulator(each) for each in kernel.accumulators]
+        coordinates = coordinates_of(((a, self.axes[a]) for a in kernel.rows), "row")
+        row = None
+        if kernel.split == "rows" and (kernel.rows or kernel.chunks > 1):
+            name = coordinates[0][0] if len(coordinates) == 1 else "row"
+            row = LoopView(name, *self._ends(kernel.row_count))
+        return KernelView(
+            name="",
+            title=title_of(kernel),
+            arguments=tuple(
+                ArgumentView(
+                    STORED[each.memory.dtype], each.name, number, each.per_chunk, each.written
+                )
+                for number, each in enumerate(kernel.arguments)
+            ),
+            slots=self._slots(),
+            checks=bool(kernel.checks),
+            chunks=kernel.chunks,
+            chunk=kernel.chunk,
+            extent=kernel.row_count if kernel.split == "rows" else kernel.inner_count,
+            row=row,
+            coordinates=coordinates if len(coordinates) > 1 else (),
+            chunk_accumulators=tuple(a for a in accumulators if a.scope == "chunk"),
+            column_accumulators=tuple(a for a in accumulators if a.scope == "column"),
+            stages=tuple(self._stage(stage) for stage in kernel.stages),
+        )
+
+    def _values(self) -> Iterable[Value]:
+        for stage in self.kernel.stages:
+            for statement in (*stage.row, *stage.body, *stage.after):
+                yield statement.value
+                yield from statement.value.operands
+
+    def _slots(self) -> tuple[tuple[str, str, str], ...]:
+        slots = dict.fromkeys(each for each in self._values() if isinstance(each, Slot))
+        return tuple(
+            (computed_type(slot.dtype), slot_name(slot), slot_expression(slot)) for slot in slots
+        )
+
+    def _stage(self, stage: Stage) -> StageView:
+        inner = self.kernel.inner if stage.body else ()
+        within = [each for each in stage.accumulators if self._is_looped(each, stage)]
+        parts = tuple(self._accumulator(each) for each in within)
+        simple = not any(part.positional for part in parts)
+        checked = any(isinstance(s, Let) and s.value in self.kernel.checks for s in stage.body)
+        wide = any(part.part_type != part.sum_type for part in parts if not part.positional)
+        return StageView(
+            row=tuple(self._statement(each, inside=False) for each in stage.row),
+            loops=tuple(self._loop(number, axis) for number, axis in enumerate(inner)),
+            body=tuple(self._statement(each, inside=True) for each in stage.body),
+            after=tuple(self._statement(each, inside=False) for each in stage.after),
+            row_accumulators=tuple(part for part in parts if part.scope == "row"),
+            parts=parts,
+            simd=simple and not checked,
+            clauses="".join(
+                " " + simd_clause(each.op, each.dtype, f"{each.name}_part") for each in within
+            ),
+            block=BLOCK if wide and inner and inner[-1].extent > BLOCK else 0,
+        )
+
+    def _is_looped(self, accumulator: Accumulator, stage: Stage) -> bool:
+        """Whether the accumulator needs a part of its own in the innermost loop."""
+        return accumulator.scope != "column" and any(
+            isinstance(each, Accumulate) and each.accumulator is accumulator for each in stage.body
+        )
+
+    def _loop(self, number: int, axis: Axis) -> LoopView:
+        cut = number == 0 and self.kernel.split == "inner"
+        ends = self._ends(axis.extent) if cut else ("0", str(axis.extent))
+        return LoopView(self.axes[axis], *ends)
+
+    def _ends(self, extent: int) -> tuple[str, str]:
+        """Where a chunk's loop begins and ends."""
+        return ("0", str(extent)) if self.kernel.chunks == 1 else ("begin", "end")
+
+    def _accumulator(self, each: Accumulator) -> AccumulatorView:
+        positional = each.op.result == "index"
+        wide = wide_dtype(each.op, each.dtype)
+        sum_dtype = each.kept if each.scope == "column" else wide
+        added = f"{each.name}_part" if sum_dtype is each.dtype else (
+            f"({computed_type(sum_dtype)}){each.name}_part"
+        )
+        join = "" if positional else combined(each.op, sum_dtype, f"{each.name}_sum", added)
+        finish = f"{each.name}_sum"
+        if not positional and sum_dtype is not each.dtype and each.scope == "row":
+            kept = each.dtype in HALVES
+            finish = finish if kept else cast_text(finish, sum_dtype, each.dtype)
+        return AccumulatorView(
+            name=each.name,
+            type="int32_t" if positional else computed_type(each.dtype),
+            part_type=computed_type(each.dtype),
+            sum_type=computed_type(sum_dtype),
+            part_identity=identity(each.op, each.dtype),
+            sum_identity=identity(each.op, sum_dtype),
+            join=join,
+            finish=finish,
+            partial=each.partial,
+            columns=each.columns,
+            positional=positional,
+            scope=each.scope,
+        )
+
+    # ---- statements
+
+    def _statement(self, statement: Statement, inside: bool) -> str:
+        if isinstance(statement, Let):
+            return self._let(statement)
+        if isinstance(statement, Put):
+            offset = self.speller.index(statement.offset)
+            dtype = self.dtypes[statement.argument]
+            name = self.speller.name(statement.value)
+            return stored(statement.argument, offset, name, dtype, statement.how)
+        return self._accumulate(statement, inside)
+
+    def _let(self, statement: Let) -> str:
+        value = statement.value
+        text = self.speller.expression(value)
+        comment = _comment(value, self.annotated)
+        type_ = computed_type(value.dtype)
+        return f"const {type_} {statement.name} = {text};{comment}"
+
+    def _accumulate(self, statement: Accumulate, inside: bool) -> str:
+        each = statement.accumulator
+        x = self.speller.name(statement.value)
+        if each.op.result == "index":
+            return self._find(each, x, self.speller.index(statement.offset))
+        if each.scope == "column":
+            place = f"{each.partial}[{self.speller.index(statement.offset)}]"
+            widened = x if each.kept is each.dtype else f"({STORED[each.kept]}){x}"
+            return f"{place} = {combined(each.op, each.kept, place, widened)};"
+        variable = f"{each.name}_part" if inside else f"{each.name}_sum"
+        dtype = each.dtype if inside else wide_dtype(each.op, each.dtype)
+        widened = x if dtype is each.dtype else f"({computed_type(dtype)}){x}"
+        return f"{variable} = {combined(each.op, dtype, variable, widened)};"
+
+    def _find(self, each: Accumulator, x: str, position: str) -> str:
+        best = f"{each.name}_best"
+        sign = ">" if each.op.name == "argmax" else "<"
+        better = f"{x} {sign} {best}"
+        if each.dtype.is_float:
+            better = f"{better} || ({x} != {x} && {best} == {best})"
+        return f"if ({better}) {{ {best} = {x}; {each.name}_sum = (int32_t)({position}); }}"
+
+
+def title_of(kernel: Kernel) -> str:
+    """What the kernel computes, and over how many rows and elements."""
+    rows, inner = shape_text(kernel.rows, "row"), shape_text(kernel.inner, "element")
+    return f"{kernel.label}: {rows} of {inner}"
+
+
+def shape_text(axes: tuple[Axis, ...], what: str) -> str:
+    """How many rows or elements there are, by axis."""
+    if not axes:
+        return f"1 {what}"
+    return " x ".join(str(axis.extent) for axis in axes) + f" {what}s"
+
+
+def _comment(value: Value, annotated: bool) -> str:
+    if not isinstance(value, Apply):
+        return ""
+    origin = value.made_by.origin
+    label = origin.label if origin else ""
+    shown = f"{label}: {value.op.name}" if label and label != value.op.name else value.op.name
+    where = f" ({origin.file.rpartition('/')[2]}:{origin.line})" if origin and annotated else ""
+    return f"  // {shown}{where}"

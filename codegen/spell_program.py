@@ -1,0 +1,143 @@
+"""Programs as views: distinct functions, and the calls of them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from .kernel import Combine, Kernel, Launch, Memory, Product, Program, memories_of
+from .plan import Plan
+from .spell_kernel import KernelSpelling, coordinates_of
+from .spelling import (
+    HALVES,
+    STORED,
+    Speller,
+    cast_text,
+    combined,
+    computed_type,
+    identity,
+    short_name,
+    stored,
+    wide_dtype,
+)
+from .target import Target
+from .view import CombineView, FunctionView, LaunchView, ProductView, ProgramView
+
+PARALLEL_WORK = 1 << 17
+"""Additions below which a kernel stays on the caller's thread."""
+
+
+def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
+    """`program`, laid out by `plan`, spelled for `target`."""
+    pointers = _pointers(program, plan)
+    functions: dict[FunctionView, str] = {}
+    launches: list[LaunchView] = []
+    for launch in program.launches:
+        bare = _function(launch, target)
+        name = functions.get(bare)
+        if name is None:
+            name = functions[bare] = f"k{len(functions)}_{identifier(launch.label)}"
+        launches.append(_launch(launch, name, pointers))
+    named = tuple(replace(view, name=name) for view, name in functions.items())
+    products = (view for view in named if isinstance(view, ProductView) and not view.blas)
+    return ProgramView(
+        entry="gradc_program",
+        functions=named,
+        launches=tuple(launches),
+        arena=plan.nbytes,
+        arena_number=len(program.inputs) + len(program.outputs),
+        matmuls=tuple(sorted({view.short for view in products})),
+    )
+
+
+def identifier(label: str) -> str:
+    """`label` as a name in C."""
+    return "".join(c if c.isalnum() and c.isascii() else "_" for c in label) or "kernel"
+
+
+def _pointers(program: Program, plan: Plan) -> dict[Memory, str]:
+    table = [*program.inputs, *program.outputs]
+    found = {memory: f"buffers[{number}]" for number, memory in enumerate(table)}
+    return found | {memory: f"arena + {at}" for memory, at in plan.offsets.items()}
+
+
+def _launch(launch: Launch, name: str, pointers: Mapping[Memory, str]) -> LaunchView:
+    touched = tuple(pointers[memory] for memory, _ in memories_of(launch))
+    if isinstance(launch, Kernel):
+        chunks, work = launch.chunks, launch.work
+    elif isinstance(launch, Product):
+        chunks = max(launch.batch_count, 0)
+        work = launch.c.shape[0] * launch.c.shape[1] * launch.a.shape[1] * chunks
+    else:
+        chunks, work = 1, 0
+    parallel = chunks > 1 and work >= PARALLEL_WORK
+    return LaunchView(name, touched, chunks, parallel, launch.label)
+
+
+def _function(launch: Launch, target: Target) -> FunctionView:
+    if isinstance(launch, Kernel):
+        return KernelSpelling(launch, target).view()
+    if isinstance(launch, Product):
+        return _product(launch)
+    return _combine(launch)
+
+
+# ---- combines and products
+
+
+def _combine(launch: Combine) -> CombineView:
+    kept = launch.partial.dtype
+    sum_dtype = wide_dtype(launch.op, kept)
+    element = f"({computed_type(sum_dtype)})part[chunk * {launch.columns} + column]"
+    return CombineView(
+        name="",
+        title=f"{launch.label}: {launch.columns} results of {launch.chunks} shares",
+        kept_type=STORED[kept],
+        sum_type=computed_type(sum_dtype),
+        result_type=STORED[launch.result.dtype],
+        identity=identity(launch.op, sum_dtype),
+        join=combined(launch.op, sum_dtype, "total", element),
+        result=written_total(launch),
+        chunks=launch.chunks,
+        columns=launch.columns,
+    )
+
+
+def written_total(launch: Combine) -> str:
+    """The statement that writes a result."""
+    sum_dtype, result = wide_dtype(launch.op, launch.partial.dtype), launch.result.dtype
+    plain = result in HALVES or result is sum_dtype
+    total = "total" if plain else cast_text("total", sum_dtype, result)
+    return stored("y", "column", total, result, "set")
+
+
+def product_title(launch: Product) -> str:
+    """What is multiplied."""
+    shape = " x ".join(str(axis.extent) for axis in launch.batch)
+    a, b = (f"{each.shape[0]} x {each.shape[1]}" for each in (launch.a, launch.b))
+    return f"{shape + ' products of ' if shape else ''}{a} times {b}"
+
+
+def _product(launch: Product) -> ProductView:
+    axes = {axis: f"r{number}" for number, axis in enumerate(launch.batch)}
+    speller = Speller({}, axes, {}, {})
+    a, b, c = launch.a, launch.b, launch.c
+    transposed = tuple(int(each.column != 1) for each in (a, b))
+    leading = tuple(each.row if each.column == 1 else each.column for each in (a, b))
+    dtype = launch.dtype
+    short = dtype.name if dtype in HALVES or not dtype.is_float else short_name(dtype)
+    return ProductView(
+        name="",
+        title=product_title(launch),
+        type=STORED[dtype],
+        short=short,
+        blas=launch.blas,
+        rows=c.shape[0],
+        columns=c.shape[1],
+        depth=a.shape[1],
+        coordinates=coordinates_of(axes.items(), "chunk"),
+        offsets=(speller.index(a.base), speller.index(b.base), speller.index(c.base)),
+        strides=((a.row, a.column), (b.row, b.column)),
+        transposed=(transposed[0], transposed[1]),
+        leading=(leading[0], leading[1]),
+    )

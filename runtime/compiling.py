@@ -1,0 +1,173 @@
+"""The evaluator that compiles: from a graph to a program, by way of the cache."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..tracer.buffer import Buffer
+from ..tracer.evaluator import Executable, interpreted
+from ..tracer.graph import Graph
+from ..tracer.text import digest as graph_digest
+from .build import CompileError, build
+from .cache import Cache, open_cache
+from .digest import key_of
+from .manifest import Manifest, read_manifest
+from .program import Program
+from .support import runtime
+from .toolchain import CompilerNotFoundError, Toolchain, find_toolchain
+
+if TYPE_CHECKING:
+    from ..codegen.target import Target
+
+INTERPRETED_NODES = 16
+INTERPRETED_ELEMENTS = 1 << 14
+
+
+class CompilerWarning(UserWarning):
+    """Programs are interpreted with NumPy, because none can be compiled."""
+
+
+class CompilingEvaluator:
+    """Builds graphs with the C compiler, or finds them built.
+
+    With `first_sight`, a graph that is small and new is interpreted once, so that an interactive
+    prompt does not wait for a compiler at every line; it is compiled when it is run again.
+    """
+
+    def __init__(self, first_sight: bool = True) -> None:
+        self.first_sight = first_sight
+        self._lock = threading.Lock()
+        self._warned = False
+
+    def prepare(self, graph: Graph) -> Executable:
+        """What runs `graph`."""
+        if self.first_sight and is_small(graph):
+            return _FirstSight(self, graph)
+        return self.compiled(graph)
+
+    def compiled(self, graph: Graph) -> Executable:
+        """The program of `graph`; the interpreter, with a warning, where there is no compiler."""
+        try:
+            return load_program(graph)
+        except CompilerNotFoundError as error:
+            return self._interpreting(graph, f"{error}; programs are interpreted with NumPy")
+        except CompileError as error:
+            return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
+
+    def _interpreting(self, graph: Graph, reason: str) -> Executable:
+        with self._lock:
+            if not self._warned:
+                self._warned = True
+                warnings.warn(reason, CompilerWarning, stacklevel=2)
+        return lambda inputs, floats, ints: interpreted(graph, inputs, floats, ints)
+
+
+class _FirstSight:
+    """A small graph: interpreted when it is run for the first time, compiled for the second."""
+
+    __slots__ = ("_evaluator", "_graph", "_program", "_seen")
+
+    def __init__(self, evaluator: CompilingEvaluator, graph: Graph) -> None:
+        self._evaluator = evaluator
+        self._graph = graph
+        self._seen = False
+        self._program: Executable | None = None
+
+    def __call__(
+        self, inputs: Sequence[Buffer], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Buffer]:
+        if self._program is not None:
+            return self._program(inputs, floats, ints)
+        if not self._seen:
+            self._seen = True
+            return interpreted(self._graph, inputs, floats, ints)
+        self._program = self._evaluator.compiled(self._graph)
+        return self._program(inputs, floats, ints)
+
+
+def is_small(graph: Graph) -> bool:
+    """Whether `graph` is worth less than a compiler's start when it is run once.
+
+    The answer depends on the graph alone, so that a process that starts warm gets the same bits.
+    """
+    nodes = graph.nodes()
+    if len(nodes) > INTERPRETED_NODES:
+        return False
+    return sum(each.type.size for each in nodes) <= INTERPRETED_ELEMENTS
+
+
+# ---- the cache of programs
+
+
+def load_program(graph: Graph) -> Program:
+    """The program of `graph`: from the cache, or translated and built."""
+    store = open_cache()
+    toolchain = find_toolchain(store)
+    blas = bool(runtime().sgemm)
+    name = key_of({"graph": graph_digest(graph), "blas": blas, **stamp(), **toolchain.parts})
+    manifest = read_manifest(store.read_document("manifest", name))
+    if manifest is not None:
+        path = store.find(manifest.library)
+        if path is not None:
+            return Program(graph, manifest, path, "cached")
+    return _built(graph, name, store, toolchain, blas)
+
+
+def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain, blas: bool) -> Program:
+    from ..codegen.pipeline import translate
+    from ..tracer.text import show
+
+    made = translate(graph, c_target(blas))
+    path = build(made.source.text, toolchain, store)
+    manifest = Manifest(
+        library=path.parent.name,
+        entry=made.source.entry,
+        inputs=len(made.program.inputs),
+        outputs=tuple(memory.nbytes for memory in made.program.outputs),
+        arena=made.source.arena,
+        floats=graph.floats,
+        ints=graph.ints,
+        results=made.program.results,
+        checks=made.checks,
+        kernels=made.source.kernels,
+    )
+    store.write_document("graph", manifest.library, {"graph": show(graph)})
+    store.write_document("manifest", name, manifest.document())
+    return Program(graph, manifest, path, "built")
+
+
+def c_target(blas: bool) -> Target:
+    """The C target, with or without a BLAS."""
+    from ..codegen.target import C, C_WITH_BLAS
+
+    return C_WITH_BLAS if blas else C
+
+
+@cache
+def stamp() -> dict[str, str]:
+    """What tells one state of gradc's own code from another: names, sizes and times of its files."""
+    files: list[str] = []
+    for name in ("tracer", "codegen", "templates"):
+        spec = find_spec(f"gradc.{name}")
+        assert spec is not None and spec.submodule_search_locations
+        for folder in spec.submodule_search_locations:
+            files += _listed(Path(folder))
+    return {"gradc": key_of({"files": sorted(files)})}
+
+
+def _listed(folder: Path) -> list[str]:
+    found: list[str] = []
+    for entry in os.scandir(folder):
+        if entry.is_dir():
+            found += [] if entry.name == "__pycache__" else _listed(Path(entry.path))
+        else:
+            status = entry.stat()
+            found.append(f"{folder.name}/{entry.name} {status.st_size} {status.st_mtime_ns}")
+    return found
