@@ -74,7 +74,10 @@ class CudaKernelView:
 
 @dataclass(frozen=True)
 class CudaCombineView:
-    """A Combine: everything that stands in its function; `lanes` threads share a result's chunks."""
+    """A Combine: everything that stands in its function.
+
+    `lanes` threads share the chunks of a result.
+    """
 
     name: str
     title: str
@@ -95,8 +98,8 @@ class CudaCombineView:
 class CudaProductView:
     """A Product: everything that stands in its function.
 
-    `count` matrices are cut into `tiles` whose edges are `edge`; a thread computes a square of
-    elements.
+    A matrix is cut into `tiles` with edges of `edge`, `down` times `across` of them, and there are
+    `blocks` in all. A thread computes a square of elements.
     """
 
     name: str
@@ -104,8 +107,10 @@ class CudaProductView:
     elements: str
     square: int
     edge: int
-    tiles: tuple[int, int]
-    count: int
+    down: int
+    across: int
+    tiles: int
+    blocks: int
     pointers: tuple[PointerView, ...]
     offsets: tuple[str, str, str]
     coordinates: tuple[tuple[str, str], ...]

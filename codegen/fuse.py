@@ -130,18 +130,23 @@ def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
     for node in order:
         if node.op.kind == "contraction":
             for each in node.inputs:
-                if matrix(each, lowering) is None:
-                    found.add(_below_movements(each, lowering))
+                base = _below_movements(each, lowering)
+                if _is_computed(base, lowering):
+                    found.add(base if base.type.size <= each.type.size else each)
+                elif each not in lowering.in_memory and matrix(each, lowering) is None:
+                    found.add(each)
     return found
 
 
 def _below_movements(node: Node, lowering: Lowering) -> Node:
-    """What `node` shows in another place, if that is computed and not stored yet; else `node`."""
-    base = node
-    while base.op.kind == "movement" and len(base.inputs) == 1 and base not in lowering.in_memory:
-        base = base.inputs[0]
-    computed = base.op.kind in ("elementwise", "gather") and base not in lowering.in_memory
-    return base if computed and base.type.size <= node.type.size else node
+    """What `node` shows in another place."""
+    while node.op.kind == "movement" and len(node.inputs) == 1 and node not in lowering.in_memory:
+        (node,) = node.inputs
+    return node
+
+
+def _is_computed(node: Node, lowering: Lowering) -> bool:
+    return node.op.kind in ("elementwise", "gather") and node not in lowering.in_memory
 
 
 # ---- what is cheaper to store than to compute again

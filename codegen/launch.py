@@ -22,7 +22,7 @@ ELEMENTS = 1024
 THREAD_WORK = 32
 """Additions that each thread of a group is given at least, where there are as many rows."""
 
-COLUMN_ROWS = (32, 64)
+COLUMN_ROWS = (8, 64)
 """The least and the most rows that are summed before their sum is joined with others."""
 
 MOST_SHARES = 1 << 12
@@ -54,8 +54,9 @@ class Launched:
 class Spread:
     """How a kernel is spread: `blocks` of `threads`, of which each `group` runs a chunk.
 
-    Where `pieces` is more than 1, so many blocks share the inside of a row: `piece` elements each. In an ordered kernel, which has one chunk, every group goes over all rows, and does those
-    whose place belongs to it: that modulo `owners`.
+    Where `pieces` is more than 1, so many blocks share the inside of a row: `piece` elements each.
+    In an ordered kernel, which has one chunk, every group goes over all rows, and does those whose
+    place belongs to it: that modulo `owners`.
     """
 
     blocks: int
@@ -87,7 +88,7 @@ def chunk_of(kernel: Kernel, row_weight: int, inner_weight: int) -> int:
         chunk = max(THREAD_WORK * group_of(kernel) // per_row, 1)
     if "column" in scopes:
         least, most = COLUMN_ROWS
-        chunk = min(max(chunk, least), most)
+        chunk = min(max(-(-total // MANY_BLOCKS), least), most)
     shares = MOST_SHARES if "chunk" in scopes else MOST_BLOCKS
     least = -(-total // shares)
     if kernel.split == "inner":

@@ -109,6 +109,8 @@ def _joined(
     outer: Axis, inner: Axis, indices: Iterable[Index], numbering: _Numbering
 ) -> tuple[Axis, Image] | None:
     """One axis in place of two neighbours, if no index then needs a division."""
+    if 0 in (outer.extent, inner.extent):  # bounds say nothing of an axis without elements
+        return None
     whole = numbering.axis(outer.extent * inner.extent)
     along = of_axis(whole)
     change = dict(zip((outer, inner), unravelled(along, (outer.extent, inner.extent)), strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Hashable
 
 from ..tracer.ir import Node
-from ..tracer.ops import movement, sources
+from ..tracer.ops import movement, sources, window
 from .index import (
     ZERO,
     Axis,
@@ -208,6 +208,8 @@ def _movement(lowering: Lowering, element: Element) -> Rule:
     node, coordinates, conditions = element
     if node.op is movement.pad_op:
         return (yield from _pad(lowering, element))
+    if node.op is window.unwindow_op:
+        return (yield from _unwindow(lowering, element))
     if node.op is movement.concat_op:
         return (yield from _concat(lowering, element))
     moved = _MAPS[node.op.name](node, coordinates)
@@ -225,11 +227,21 @@ def _transposed(node: Node, coordinates: Coordinates) -> Coordinates:
     return tuple(coordinates[order.index(axis)] for axis in range(len(order)))
 
 
+def _windowed(node: Node, coordinates: Coordinates) -> Coordinates:
+    axes, strides, dilations = node.attrs
+    moved = list(coordinates)
+    for number, (axis, stride, dilation) in enumerate(zip(axes, strides, dilations, strict=True)):
+        element = coordinates[node.ndim - len(axes) + number]
+        moved[axis] = coordinates[axis] * stride + element * dilation
+    return tuple(moved)
+
+
 _MAPS: dict[str, Callable[[Node, Coordinates], Coordinates]] = {
     "reshape": lambda node, at: unravelled(row_major(at, node.shape), node.inputs[0].shape),
     "broadcast": lambda node, at: _broadcast_coordinates(at, node.inputs[0].shape),
     "transpose": _transposed,
     "slice": _sliced,
+    "window": _windowed,
 }
 
 
@@ -248,6 +260,26 @@ def _pad(lowering: Lowering, element: Element) -> Rule:
         if gap:
             asked.append(Stride(moved, gap + 1))
         inner.append(ZERO if extent == 1 else bounded(moved // (gap + 1), extent))
+    open_ = tuple(each for each in asked if not always(each))
+    inside = yield x, tuple(inner), conditions + open_
+    return lowering.builder.select(open_, inside, outside)
+
+
+def _unwindow(lowering: Lowering, element: Element) -> Rule:
+    node, coordinates, conditions = element
+    (x,) = node.inputs
+    axes, strides, dilations, _ = node.attrs
+    outside = lowering.builder.number(node, "0")
+    if x.type.size == 0:
+        return outside
+    inner, asked = list(coordinates), list[Condition]()
+    for number, (axis, stride, dilation) in enumerate(zip(axes, strides, dilations, strict=True)):
+        moved = coordinates[axis] + coordinates[node.ndim - len(axes) + number] * -dilation
+        asked.append((moved, (x.shape[axis] - 1) * stride + 1))
+        if stride > 1:
+            asked.append(Stride(moved, stride))
+        alone = x.shape[axis] == 1
+        inner[axis] = ZERO if alone else bounded(moved // stride, x.shape[axis])
     open_ = tuple(each for each in asked if not always(each))
     inside = yield x, tuple(inner), conditions + open_
     return lowering.builder.select(open_, inside, outside)

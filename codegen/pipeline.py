@@ -13,6 +13,7 @@ from .program import program_of
 from .render import Source, render
 from .simplify import images, replaced
 from .target import Target
+from .verify import require_apart, require_sound
 
 Dump = Callable[[str, Any], None]
 
@@ -32,8 +33,13 @@ class Translation:
     checks: tuple[int, ...]
 
 
-def translate(graph: Graph, target: Target, dump: Dump | None = None) -> Translation:
-    """Run all passes; `dump(name, result)` is called after each of them."""
+def translate(
+    graph: Graph, target: Target, dump: Dump | None = None, verify: bool = False
+) -> Translation:
+    """Run all passes; `dump(name, result)` is called after each of them.
+
+    With `verify`, what they make is examined, and AssertionError raised where it may not be run.
+    """
     show: Dump = dump or (lambda name, result: None)
     image = images(graph)
     simple = replaced(graph, image)
@@ -41,6 +47,9 @@ def translate(graph: Graph, target: Target, dump: Dump | None = None) -> Transla
     program = program_of(simple, target)
     show("lower and fuse", program)
     layout = plan(program)
+    if verify:
+        require_sound(program)
+        require_apart(program, layout)
     show("plan", layout)
     source = render(program, layout, target)
     show("render", source)

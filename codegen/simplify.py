@@ -127,6 +127,13 @@ def still(made: Node) -> Node | None:
     return as_large(found, made) if found is not None else None
 
 
+def empty(made: Node) -> Node | None:
+    """What has no elements need not be computed."""
+    if made.type.size or made.op.kind == "source" or _constant_below(made) is not None:
+        return None
+    return sources.full(0, made.shape, made.dtype)
+
+
 def of_one(made: Node) -> Node | None:
     """A reduction along extents of 1 is its operand."""
     if made.op.kind != "reduction" or made.inputs[0].shape != made.shape:
@@ -136,7 +143,7 @@ def of_one(made: Node) -> Node | None:
     return made.inputs[0]
 
 
-ANY: tuple[Rule, ...] = (fold, still, of_one)
+ANY: tuple[Rule, ...] = (empty, fold, still, of_one)
 
 
 # ---- rules by operator
@@ -171,6 +178,15 @@ def neg_neg(made: Node) -> Node | None:
     """-(-x) is x."""
     (x,) = made.inputs
     return x.inputs[0] if x.op is elementwise.neg else None
+
+
+def neg_extremum_neg(made: Node) -> Node | None:
+    """-min(-x) is max(x), and -max(-x) is min(x), for floats."""
+    (y,) = made.inputs
+    mirror = {reduction.min: reduction.max, reduction.max: reduction.min}.get(y.op)
+    if mirror is None or y.inputs[0].op is not elementwise.neg or not made.dtype.is_float:
+        return None
+    return mirror(y.inputs[0].inputs[0], y.attrs[0])
 
 
 def where_known(made: Node) -> Node | None:
@@ -230,7 +246,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "mul": (mul_one,),
     "sub": (sub_zero,),
     "div": (div_by_power_of_two,),
-    "neg": (neg_neg,),
+    "neg": (neg_neg, neg_extremum_neg),
     "where": (where_known,),
     "cast": (cast_bool,),
     "broadcast": (broadcast_twice,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 
+from ..tracer.ops.kinds import Elementwise
 from .cuda_view import CudaKernelView, CudaStageView, JoinedView, PointerView
 from .index import Axis
 from .kernel import Accumulate, Accumulator, Argument, Kernel, Let, Memory, Put, Stage, Statement
@@ -12,6 +13,7 @@ from .launch import is_columnar, spread_of, written_place
 from .spell_kernel import KernelSpelling, coordinates_of, title_of
 from .spelling import STORED, combined, computed_type
 from .target import Target
+from .value import Apply, Value
 from .view import AccumulatorView, LoopView
 
 BLOCK_ROUNDS = 32
@@ -39,6 +41,7 @@ class CudaKernelSpelling(KernelSpelling):
         self.addresses = addresses
         self.spread = spread_of(kernel)
         self.columnar = is_columnar(kernel)
+        self.mentioned = self._mentioned()
         self.looped = {
             each.accumulator
             for stage in kernel.stages
@@ -172,6 +175,21 @@ class CudaKernelSpelling(KernelSpelling):
 
     # ---- statements
 
+    def _mentioned(self) -> set[Value]:
+        """The values that the text of some statement names."""
+        found: set[Value] = set()
+        for stage in self.kernel.stages:
+            for each in (*stage.row, *stage.body, *stage.after):
+                if not isinstance(each, Let):
+                    found |= {each.value, *(place.value for place in each.offset.places())}
+                elif not _is_constant(each.value):
+                    found.update(each.value.operands)
+        return found
+
+    def _let(self, statement: Let) -> str:
+        text = super()._let(statement)
+        return text if statement.value in self.mentioned else f"[[maybe_unused]] {text}"
+
     def _statement(self, statement: Statement, inside: bool) -> str:
         text = super()._statement(statement, inside)
         writer = self._writer()
@@ -192,3 +210,11 @@ class CudaKernelSpelling(KernelSpelling):
         kind = f"gradc_candidate<{computed_type(each.dtype)}>"
         best, functor = f"{each.name}_best", FUNCTORS[each.op.name]
         return f"{best} = {functor}({best}, {kind}{{{x}, {position}}});"
+
+
+def _is_constant(value: Value) -> bool:
+    """Whether an operator has the same result for all whole numbers."""
+    if not isinstance(value, Apply) or not isinstance(value.op, Elementwise):
+        return False
+    text = value.op.integer
+    return text is not None and "{" not in text and not value.arguments[-1].dtype.is_float

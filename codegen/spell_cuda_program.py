@@ -73,8 +73,10 @@ def _addresses(program: Program, plan: Plan) -> dict[Memory, str]:
     """Where each memory begins: the arena is the last of the buffers."""
     table = [*program.inputs, *program.outputs]
     found = {memory: f"buffers[{number}]" for number, memory in enumerate(table)}
-    arena = f"(char *)buffers[{len(table)}]"
-    return found | {memory: f"({arena} + {at})" for memory, at in plan.offsets.items()}
+    arena = f"buffers[{len(table)}]"
+    for memory, at in plan.offsets.items():
+        found[memory] = f"((char *){arena} + {at})" if at else arena
+    return found
 
 
 def _extents(launch: Launch) -> tuple[Grid, Grid]:
@@ -84,8 +86,8 @@ def _extents(launch: Launch) -> tuple[Grid, Grid]:
         return spread.grid, (spread.threads, 1, 1)
     if isinstance(launch, Product):
         down, across = _tiles(launch)
-        blocks = down * across * launch.batch_count
-        return (min(blocks, MOST_BLOCKS), 1, 1), (SIDE * SIDE, 1, 1)
+        blocks = min(down * across * launch.batch_count, MOST_BLOCKS)
+        return (blocks, 1, 1), (SIDE * SIDE, 1, 1)
     return (combine_grid(launch), 1, 1), (_combine_threads(launch), 1, 1)
 
 
@@ -150,14 +152,17 @@ def _product(launch: Product, addresses: Mapping[Memory, str]) -> CudaProductVie
     kind, square = STORED[launch.dtype], product_square(launch)
     pointers = zip("abc", launch.memories, strict=True)
     offsets = [speller.index(each.base) for each in matrices]
+    down, across = _tiles(launch)
     return CudaProductView(
         name="",
         title=product_title(launch),
         elements=f"gradc_elements_{_elements_name(launch.dtype)}",
         square=square,
         edge=SIDE * square,
-        tiles=_tiles(launch),
-        count=launch.batch_count,
+        down=down,
+        across=across,
+        tiles=down * across,
+        blocks=down * across * launch.batch_count,
         pointers=tuple(
             PointerView(kind, name, addresses[memory], 0, name == "c") for name, memory in pointers
         ),

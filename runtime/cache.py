@@ -70,6 +70,10 @@ class Cache:
         """Remember a small JSON document."""
         self._write(lambda store: store.write_document(kind, name, content))
 
+    def documents(self, kind: str) -> list[dict[str, Any]]:
+        """All documents of a kind, for people."""
+        return list(self._shared.documents(kind))
+
     def entries(self) -> list[Entry]:
         """What the cache has, for people."""
         return list(self._shared.entries())

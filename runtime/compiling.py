@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 from ..tracer.buffer import Buffer
 from ..tracer.evaluator import Executable, interpreted
 from ..tracer.graph import Graph
+from ..tracer.ir import Node
+from ..tracer.ops.transcendental import TRANSCENDENTAL
+from ..tracer.ops.kinds import Elementwise
 from ..tracer.text import digest as graph_digest
 from .build import CompileError, build
 from .cache import Cache, open_cache
@@ -37,8 +40,9 @@ class CompilerWarning(UserWarning):
 class CompilingEvaluator:
     """Builds graphs with the C compiler, or finds them built.
 
-    With `first_sight`, a graph that is small and new is interpreted once, so that an interactive
-    prompt does not wait for a compiler at every line; it is compiled when it is run again.
+    With `first_sight`, a graph that is small, exact and new is interpreted once, so that an
+    interactive prompt does not wait for a compiler at every line; it is compiled when it is run
+    again.
     """
 
     def __init__(self, first_sight: bool = True) -> None:
@@ -48,7 +52,7 @@ class CompilingEvaluator:
 
     def prepare(self, graph: Graph) -> Executable:
         """What runs `graph`."""
-        if self.first_sight and is_small(graph):
+        if self.first_sight and is_trivial(graph):
             return _FirstSight(self, graph)
         return self.compiled(graph)
 
@@ -92,15 +96,25 @@ class _FirstSight:
         return self._program(inputs, floats, ints)
 
 
-def is_small(graph: Graph) -> bool:
-    """Whether `graph` is worth less than a compiler's start when it is run once.
+def is_trivial(graph: Graph) -> bool:
+    """Whether running `graph` once is worth less than a compiler's start, and gives the same bits.
 
-    The answer depends on the graph alone, so that a process that starts warm gets the same bits.
+    The answer depends on the graph alone: a process that starts warm computes what a cold one does.
     """
     nodes = graph.nodes()
-    if len(nodes) > INTERPRETED_NODES:
+    if len(nodes) > INTERPRETED_NODES or not all(map(is_exact, nodes)):
         return False
     return sum(each.type.size for each in nodes) <= INTERPRETED_ELEMENTS
+
+
+def is_exact(node: Node) -> bool:
+    """Whether NumPy and generated code agree on `node` to the bit: neither a function of the math
+    library nor an order of summation is involved."""
+    op = node.op
+    if isinstance(op, Elementwise):
+        return op.weight < TRANSCENDENTAL
+    added = op.kind in ("contraction", "scatter") or op.name in ("sum", "prod")
+    return not (added and node.dtype.is_float)
 
 
 # ---- the cache of programs

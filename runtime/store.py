@@ -135,6 +135,13 @@ class Store:
         path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         write_whole(path, f"{digest(text)}\n{text}")
 
+    def documents(self, kind: str) -> Iterator[dict[str, Any]]:
+        """All sound documents of a kind."""
+        for path in sorted((self.root / MANIFESTS / kind).glob("??/*.json")):
+            content = self.read_document(kind, path.stem)
+            if content is not None:
+                yield content
+
     def entries(self) -> Iterator[Entry]:
         """All entries, whole or damaged."""
         for folder in sorted(self.root.glob(ENTRIES)):

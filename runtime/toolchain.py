@@ -22,7 +22,7 @@ CANDIDATES = ("gcc", "clang", "cc")
 NATIVE = {"x86_64": "-march=native", "aarch64": "-mcpu=native"}
 VECTOR_BYTES = (("avx512f", 64), ("avx", 32), ("sse2", 16), ("asimd", 16))  # the widest first
 
-REQUIRED = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread")
+REQUIRED = ("-std=gnu11", "-O2", "-fwrapv", "-fPIC", "-shared", "-pthread")
 # Each is used where the compiler takes it. Floating point follows IEEE 754: nothing is reordered,
 # and products and sums are contracted only where the source says fma, so that the lanes of a vector
 # loop, its tail and NumPy agree to the bit. Only errno and floating-point traps are given up.

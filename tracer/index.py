@@ -47,7 +47,7 @@ def read(x: Tensor, index: Any) -> Tensor:
     key = (taken, pattern, recording.node_of(x), *arrays)
     made = recording.memo.young.get(key)
     if made is None:
-        if moving := window(x, pattern, recording):
+        if (moving := window(x, pattern, recording)) is not None:
             return moving
         made = recording.first(key, taken, key[1:])
     return waiting(made, recording)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,12 +71,16 @@ class Tensor(Operators):
         made = concrete(self.buffer(), self._node.type, type(self))
         made.name = self.name
         memo[id(self)] = made
+        vars_of = getattr(self, "__dict__", None)
+        if vars_of:
+            made.__dict__.update(copy.deepcopy(vars_of, memo))
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         kind = self._node.type
         array = self.buffer().array(kind.dtype, kind.shape).copy()
-        return _unpickled, (type(self), array, kind.dtype.name, self.name)
+        arguments = (type(self), array, kind.dtype.name, self.name)
+        return _unpickled, arguments, getattr(self, "__dict__", None) or None
 
     # ---- shapes and types
 

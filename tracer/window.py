@@ -2,7 +2,7 @@
 
 Numbers in an index are part of the program, so that reading folds into whoever uses it. Where a
 loop reads another place of its data in each recording, that would build a program per step. From
-the third recording that does so, the lines are copied out instead, and are one input like any other.
+the third recording that does so, the lines are copied out instead, and are an input like any other.
 """
 
 from __future__ import annotations

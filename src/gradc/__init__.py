@@ -1,13 +1,34 @@
 """A symbolic graph compiler for gradients: record, differentiate, compile to C or CUDA, run."""
 
-from . import autodiff, functional
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from . import autodiff, evaluator, functional
 from ._version import __version__
+from .generator import manual_seed
 from .tracer.dtypes import bfloat16
 from .tracer.no_grad import no_grad
 from .tracer.recording import set_default_dtype
 from .tracer.tensor import Parameter, Tensor, from_numpy, tensor
 
-# The runtime takes the evaluator's place here; until it does, NumPy answers.
+if TYPE_CHECKING:
+    from . import jit, module, optimizer
+    from .runtime.program import programs
+    from .runtime.support import get_num_threads, set_num_threads
+
+evaluator.install()
+
+# What is imported when it is first asked for: the module that it is, or that it stands in.
+_LATER = {
+    "get_num_threads": ".runtime.support",
+    "jit": ".jit",
+    "module": ".module",
+    "optimizer": ".optimizer",
+    "programs": ".runtime.program",
+    "set_num_threads": ".runtime.support",
+}
 
 __all__ = [
     "Parameter",
@@ -17,7 +38,25 @@ __all__ = [
     "bfloat16",
     "from_numpy",
     "functional",
+    "get_num_threads",
+    "jit",
+    "manual_seed",
+    "module",
     "no_grad",
+    "optimizer",
+    "programs",
     "set_default_dtype",
+    "set_num_threads",
     "tensor",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = import_module(_LATER[name], __name__)
+    return found if _LATER[name] == f".{name}" else getattr(found, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

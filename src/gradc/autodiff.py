@@ -1,7 +1,18 @@
-"""Gradients: managers, functions with a derivative of their own, and blocks without history."""
+"""Gradients: managers, functions with a derivative of their own, and derivatives of functions."""
 
+from .derivatives import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from .tracer.function import Function
 from .tracer.grad_manager import GradManager
 from .tracer.no_grad import no_grad
 
-__all__ = ["Function", "GradManager", "no_grad"]
+__all__ = [
+    "Function",
+    "GradManager",
+    "grad",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "no_grad",
+    "value_and_grad",
+    "vjp",
+]

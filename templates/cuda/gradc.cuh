@@ -6,6 +6,13 @@
 #ifndef GRADC_CUH
 #define GRADC_CUH
 
+// One text serves all integers, so that an unsigned one may be asked whether it is negative.
+#if defined(GRADC_SIMT)
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#else
+#pragma nv_diag_suppress 186
+#endif
+
 #if defined(__CUDACC_RTC__)
 typedef signed char int8_t;
 typedef unsigned char uint8_t;

@@ -204,7 +204,37 @@ def _concat(*arguments: Any) -> Array:
     )
 
 
+def _place(at: tuple[int, ...], axes: Any, strides: Any, dilations: Any) -> tuple[int, ...]:
+    """Where the element of a window lies: o * stride + k * dilation along each axis."""
+    elements = at[len(at) - len(axes) :]
+    moved = list(at)
+    for axis, k, stride, dilation in zip(axes, elements, strides, dilations, strict=True):
+        moved[axis] = at[axis] * stride + k * dilation
+    return tuple(moved)
+
+
+def _window(x: Array, axes: Any, strides: Any, dilations: Any) -> Array:
+    shape = list(x.shape)
+    for n, axis in enumerate(axes):
+        size = x.shape[x.ndim - len(axes) + n]
+        fits = [p for p in range(x.shape[axis]) if p + dilations[n] * (size - 1) < x.shape[axis]]
+        shape[axis] = len(fits[:: strides[n]])
+    return _gathered(tuple(shape), lambda at: x[_place(at, axes, strides, dilations)])
+
+
+def _unwindow(x: Array, axes: Any, strides: Any, dilations: Any, extents: Any) -> Array:
+    shape = list(x.shape)
+    for axis, extent in zip(axes, extents, strict=True):
+        shape[axis] = extent
+    result = np.zeros(shape, object)
+    for at in np.ndindex(*x.shape):
+        result[_place(at, axes, strides, dilations)] = x[at]
+    return result
+
+
 MOVEMENTS: dict[str, Callable[..., Array]] = {
+    "window": _window,
+    "unwindow": _unwindow,
     "reshape": _reshaped,
     "transpose": lambda x, order: _gathered(
         tuple(x.shape[axis] for axis in order),

@@ -452,6 +452,12 @@ def test_no_cotangent_goes_through_integers() -> None:
     assert adjoint([whole], [ones(whole)], [x], manager=0) == {}
 
 
+def test_integers_get_no_cotangent() -> None:
+    number = leaf(0, (3,), int32)
+    y = e.cast_to(number, float64)
+    assert adjoint([y], [ones(y)], [number], manager=0) == {}
+
+
 def test_matrix_product_of_a_matrix_with_itself() -> None:
     x = np.array([[1.0, 2], [3, 4]])
     found = slopes_at(lambda t: contraction.matmul(t, t), x.tolist())[0]

@@ -195,6 +195,13 @@ class TestBoxes:
         for each in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
             assert (type(each), each.name, each.dtype) == (Parameter, "w", gradc.bfloat16)
 
+    def test_copies_of_parameters_keep_what_users_put_there(self):
+        x = Parameter([1.0])
+        x.rates = [0.1]
+        for each in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+            assert each.rates == [0.1]
+            assert each.rates is not x.rates
+
     def test_aliases_share_the_box_and_others_do_not(self):
         x = tensor([1.0])
         alias, snapshot = x, x.detach()

@@ -18,11 +18,12 @@ from . import (
     reduction,
     sources,
     transcendental,
+    window,
 )
 
 MODULES = (
     *(sources, markers, kinds, arithmetic, transcendental, logic),
-    *(reduction, movement, contraction, indexing),
+    *(reduction, movement, contraction, indexing, window),
 )
 
 OPS: dict[str, Op] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,23 +90,27 @@ where = Elementwise(
 )
 
 
-def selected(x: Node, y: Node) -> Node:
-    """Whether `x` is what a maximum or minimum `y` took: it is equal to `y`, or NaN."""
-    return bit_or(eq(x, y), isnan(x))
+def _extremum_vjp(taken: Elementwise) -> Callable[[Node, Node, Node, Node], tuple[Node, Node]]:
+    """The operands are compared with each other, never with the result.
 
+    The result may have been computed earlier, by another program than these operands will be, and
+    then need not have their bits.
+    """
 
-def _extremum_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, Node]:
-    zero = sources.constant_like(0, g)
-    of_a, of_b = selected(a, y), selected(b, y)
-    share = where(bit_and(of_a, of_b), 0.5 * g, g)
-    return where(of_a, share, zero), where(of_b, share, zero)
+    def vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, Node]:
+        zero = sources.constant_like(0, g)
+        of_a, of_b = bit_or(taken(a, b), isnan(a)), bit_or(taken(b, a), isnan(b))
+        share = where(bit_and(of_a, of_b), 0.5 * g, g)
+        return where(of_a, share, zero), where(of_b, share, zero)
+
+    return vjp
 
 
 maximum = Elementwise(
     "maximum",
     scalar="gradc_max_{k}({x}, {y})",
     reference=np.maximum,
-    vjp=_extremum_vjp,
+    vjp=_extremum_vjp(ge),
     doc="the larger one, NaN where either is; the operand that is taken gets the cotangent, at a "
     "tie (or two NaN) each gets half",
 )
@@ -113,7 +118,7 @@ minimum = Elementwise(
     "minimum",
     scalar="gradc_min_{k}({x}, {y})",
     reference=np.minimum,
-    vjp=_extremum_vjp,
+    vjp=_extremum_vjp(le),
     doc="the smaller one, NaN where either is; the operand that is taken gets the cotangent, at a "
     "tie (or two NaN) each gets half",
 )

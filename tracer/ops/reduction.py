@@ -57,8 +57,21 @@ def _sum_vjp(g: Node, y: Node, x: Node, axes: tuple[int, ...]) -> tuple[Node]:
     return (movement.broadcast(g, x.shape),)
 
 
-def _shared_by_winners(g: Node, y: Node, x: Node, axes: tuple[int, ...]) -> tuple[Node]:
-    won = logic.selected(x, y)
+def _max_vjp(g: Node, y: Node, x: Node, axes: tuple[int, ...]) -> tuple[Node]:
+    return _shared_by_winners(g, x, -min(-x, axes), axes)
+
+
+def _min_vjp(g: Node, y: Node, x: Node, axes: tuple[int, ...]) -> tuple[Node]:
+    return _shared_by_winners(g, x, -max(-x, axes), axes)
+
+
+def _shared_by_winners(g: Node, x: Node, best: Node, axes: tuple[int, ...]) -> tuple[Node]:
+    """`best` is the result under another name.
+
+    The result itself may have been computed earlier, by another program than `x` will be, and then
+    need not have the bits of any of these elements. Within one program the two names are one.
+    """
+    won = logic.bit_or(logic.eq(x, best), logic.isnan(x))
     share = g / cast_to(sum(won, axes), g.dtype)
     return (logic.where(won, share, sources.constant_like(0, g)),)
 
@@ -133,7 +146,7 @@ max = Reduction(
     combine="gradc_max_{k}({a}, {x})",
     identity="lowest",
     reference=_extremum(np.max, np.any),
-    vjp=_shared_by_winners,
+    vjp=_max_vjp,
     attributes=("axes",),
     doc="NaN where one is among the elements; tied winners, or all NaN, share the cotangent evenly",
 )
@@ -142,7 +155,7 @@ min = Reduction(
     combine="gradc_min_{k}({a}, {x})",
     identity="highest",
     reference=_extremum(np.min, np.all),
-    vjp=_shared_by_winners,
+    vjp=_min_vjp,
     attributes=("axes",),
     doc="NaN where one is among the elements; tied winners, or all NaN, share the cotangent evenly",
 )

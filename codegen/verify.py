@@ -1,0 +1,262 @@
+"""Verification: what must hold for every program, whatever passes have made it.
+
+It is off when programs are built, and on in the tests of every pass: a wrong program is found where
+it is made, and not by what it computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from .index import Axis, Bounded, Index, Place
+from .kernel import (
+    Accumulate,
+    Argument,
+    Combine,
+    Kernel,
+    Launch,
+    Let,
+    Memory,
+    Product,
+    Program,
+    Put,
+    Statement,
+    memories_of,
+)
+from .plan import ALIGNMENT, Plan
+from .value import Cached, Load, Number, Slot, Value, indices_of
+
+
+def require_sound(program: Program) -> None:
+    """Raise AssertionError, with all that is wrong, unless `program` may be run."""
+    wrong = [*_memories(program), *_results(program)]
+    for number, launch in enumerate(program.launches):
+        wrong += [f"launch {number} ({launch.label}): {each}" for each in _faults(launch, program)]
+    assert not wrong, "\n".join(wrong)
+
+
+def require_apart(program: Program, plan: Plan) -> None:
+    """Raise AssertionError unless memories that are alive together lie apart in the arena."""
+    lives: dict[Memory, list[int]] = {}
+    for number, launch in enumerate(program.launches):
+        for memory, _ in memories_of(launch):
+            if memory.what == "arena":
+                lives.setdefault(memory, []).append(number)
+    assert lives.keys() == plan.offsets.keys(), "other memories are placed than are used"
+    placed: list[Memory] = []
+    for memory, at in plan.offsets.items():
+        assert at % ALIGNMENT == 0 and at >= 0, f"{memory} begins at {at}"
+        assert at + memory.nbytes <= plan.nbytes, f"{memory} ends behind the arena"
+        for other in placed:
+            low, high = plan.offsets[other], plan.offsets[other] + other.nbytes
+            shares = at < high and low < at + memory.nbytes
+            alive = lives[memory][0] <= lives[other][-1] and lives[other][0] <= lives[memory][-1]
+            assert not (shares and alive), f"{memory} and {other} share bytes"
+        placed.append(memory)
+
+
+# ---- the memories of a program
+
+
+def _memories(program: Program) -> Iterator[str]:
+    written = set(program.inputs)
+    for number, launch in enumerate(program.launches):
+        here = f"launch {number} ({launch.label})"
+        read = {memory for memory, writes in memories_of(launch) if not writes}
+        made = {memory for memory, writes in memories_of(launch) if writes}
+        for memory in read - written:
+            yield f"{here} reads {memory} before it is written"
+        for memory in read & made:
+            yield f"{here} reads and writes {memory}, though its pointers are restricted"
+        for memory in made & set(program.inputs):
+            yield f"{here} writes the input {memory}"
+        adds = isinstance(launch, Kernel) and launch.ordered
+        for memory in made & written if not adds else made - written:
+            yield f"{here} writes {memory}, which {'was not' if adds else 'was'} written before"
+        written |= made
+    for number, memory in enumerate(program.outputs):
+        if memory not in written:
+            yield f"output {number} is not written"
+
+
+def _results(program: Program) -> Iterator[str]:
+    counts = {"input": len(program.inputs), "output": len(program.outputs)}
+    for what, number in program.results:
+        if not 0 <= number < counts[what]:
+            yield f"a result is the {what} {number} of {counts[what]}"
+
+
+# ---- one launch
+
+
+def _faults(launch: Launch, program: Program) -> Iterable[str]:
+    if isinstance(launch, Kernel):
+        return [*_scopes(launch), *_accesses(launch), *_checks(launch, program)]
+    return _combine(launch) if isinstance(launch, Combine) else _product(launch)
+
+
+def _combine(launch: Combine) -> Iterator[str]:
+    if launch.partial.size < launch.chunks * launch.columns:
+        yield f"{launch.chunks} x {launch.columns} shares do not fit {launch.partial}"
+    if launch.result.size != launch.columns:
+        yield f"{launch.columns} results for {launch.result}"
+
+
+def _product(launch: Product) -> Iterator[str]:
+    if launch.c.shape != (launch.a.shape[0], launch.b.shape[1]):
+        yield f"{launch.a.shape} times {launch.b.shape} gives {launch.c.shape}"
+    if launch.a.shape[1] != launch.b.shape[0]:
+        yield f"{launch.a.shape} times {launch.b.shape}"
+    for each, memory in zip((launch.a, launch.b, launch.c), launch.memories, strict=True):
+        if not each.base.is_affine() or not each.base.axes() <= set(launch.batch):
+            yield f"the base {each.base} is no sum over the batch"
+        low, high = each.base.bounds()
+        rows, columns = each.shape
+        high += (rows - 1) * each.row + (columns - 1) * each.column
+        if (
+            memory.size
+            and rows * columns * launch.batch_count
+            and not 0 <= low <= high < memory.size
+        ):
+            yield f"a matrix lies from {low} to {high} in {memory}"
+
+
+def _checks(kernel: Kernel, program: Program) -> Iterator[str]:
+    for number in kernel.checks.values():
+        if not 0 <= number < len(program.checks):
+            yield f"the check {number} is not listed"
+
+
+# ---- scopes: what a statement names is there
+
+Scope = tuple[Statement, set[str], tuple[Axis, ...]]
+"""A statement, the variables that are defined where it stands, and the loops around it."""
+
+
+def statements(kernel: Kernel) -> Iterator[Scope]:
+    """All statements in their order; the sets are those of the walk, and grow with it."""
+    outer: set[str] = set()
+    inside = (*kernel.rows, *kernel.inner)
+    for stage in kernel.stages:
+        yield from _walked(stage.row, outer, kernel.rows)
+        yield from _walked(stage.body, set(outer), inside)
+        outer |= {each.name for each in stage.accumulators if each.scope == "row"}
+        yield from _walked(stage.after, outer, kernel.rows)
+
+
+def _walked(
+    listed: Iterable[Statement], defined: set[str], axes: tuple[Axis, ...]
+) -> Iterator[Scope]:
+    for each in listed:
+        yield each, defined, axes
+        if isinstance(each, Let):
+            defined.add(each.name)
+
+
+def _scopes(kernel: Kernel) -> Iterator[str]:
+    for statement, defined, axes in statements(kernel):
+        if isinstance(statement, Let) and statement.name in defined:
+            yield f"{statement.name} is defined twice"
+        for value in _named_by(statement):
+            if not isinstance(value, Number | Slot) and kernel.names.get(value) not in defined:
+                yield f"{_title(statement)} uses {type(value).__name__}, which is not defined yet"
+        for index in _indices(statement):
+            if not index.axes() <= set(axes):
+                yield f"{_title(statement)} asks for {index} outside of its loops"
+    accumulated = {
+        each.accumulator for each, _, _ in statements(kernel) if isinstance(each, Accumulate)
+    }
+    declared = {each for stage in kernel.stages for each in stage.accumulators}
+    if accumulated != declared or not set(kernel.accumulators) <= declared:
+        yield "other accumulators are declared than are used"
+
+
+def _title(statement: Statement) -> str:
+    if isinstance(statement, Let):
+        return statement.name
+    return statement.argument if isinstance(statement, Put) else statement.accumulator.name
+
+
+def _named_by(statement: Statement) -> tuple[Value, ...]:
+    """The values that a statement refers to by name."""
+    if isinstance(statement, Let):
+        return statement.value.operands
+    return (statement.value, *(place.value for place in statement.offset.places()))
+
+
+def _indices(statement: Statement) -> tuple[Index, ...]:
+    if not isinstance(statement, Let):
+        return (statement.offset,)
+    value = statement.value
+    return (value.offset,) if isinstance(value, Cached) else indices_of(value)
+
+
+# ---- accesses: what is read and written lies within its memory
+
+
+def _accesses(kernel: Kernel) -> Iterator[str]:
+    arguments = {each.name: each for each in kernel.arguments}
+    if len(arguments) < len(kernel.arguments):
+        yield "two arguments have one name"
+    for each in kernel.arguments:
+        if each.memory.size < each.per_chunk * kernel.chunks:
+            yield f"{each.name} holds {each.memory.size} for {kernel.chunks} chunks"
+    for accumulator in kernel.accumulators:
+        room = _room(arguments[accumulator.partial])
+        if room < accumulator.columns:
+            yield f"{accumulator.columns} columns for the {room} elements of {accumulator.partial}"
+    if not kernel.row_count * kernel.inner_count:
+        return
+    for statement, _, axes in statements(kernel):
+        for name, index in _touched(statement, kernel):
+            if not within(index, _room(arguments[name])):
+                yield f"{name}[{index}] is outside of its {_room(arguments[name])} elements"
+        if isinstance(statement, Put) and not kernel.ordered:
+            argument = arguments[statement.argument]
+            if not argument.written:
+                yield f"{argument.name} is written, but read only"
+            if not covers(statement.offset, axes, _room(argument), argument.per_chunk > 0):
+                yield f"{argument.name}[{statement.offset}] is not one place for each element"
+
+
+def _room(argument: Argument) -> int:
+    """The number of elements that one chunk may touch."""
+    return argument.per_chunk or argument.memory.size
+
+
+def _touched(statement: Statement, kernel: Kernel) -> Iterator[tuple[str, Index]]:
+    if isinstance(statement, Put):
+        yield statement.argument, statement.offset
+    if isinstance(statement, Accumulate) and statement.accumulator.scope == "column":
+        yield statement.accumulator.partial, statement.offset
+    if isinstance(statement, Let) and isinstance(statement.value, Cached):
+        yield statement.value.argument, statement.value.offset
+    if isinstance(statement, Let) and isinstance(statement.value, Load):
+        yield kernel.reads[statement.value.node], statement.value.offset
+
+
+def within(index: Index, size: int) -> bool:
+    """Whether an index stays from 0 to below `size`; taken for granted where divisions remain."""
+    if any(not isinstance(atom, Axis | Place | Bounded) for atom, _ in index.terms):
+        return True
+    low, high = index.bounds()
+    return low >= 0 and high < size
+
+
+def covers(index: Index, axes: tuple[Axis, ...], size: int, per_chunk: bool) -> bool:
+    """Whether the loops over `axes` reach each of `size` places once; only asked of plain sums.
+
+    What each chunk has for itself is written for one row after another.
+    """
+    if not index.is_affine():
+        return True
+    reached = [axis for axis in axes if axis in index.axes()]
+    if not per_chunk and any(axis.extent != 1 and axis not in reached for axis in axes):
+        return False
+    step = 1
+    for coefficient, extent in sorted((index.coefficient(each), each.extent) for each in reached):
+        if coefficient != step:
+            return False
+        step *= extent
+    return index.constant == 0 and step == size == prod(axis.extent for axis in reached)

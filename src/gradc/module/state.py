@@ -1,0 +1,72 @@
+"""Saving and loading what a module holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..tracer.errors import GradcError, ShapeError, located
+from ..tracer.tensor import Tensor
+from .tree import walk
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+class StateError(GradcError, KeyError):
+    """Names that a state lacks, or that a module lacks."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def tensors_of(module: Module, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+    """The parameters and buffers of `module` and of all within, with their names."""
+    for name, found in walk(module, prefix, recursive=True):
+        if isinstance(found, Tensor):
+            yield name, found
+
+
+def saved(module: Module, into: dict[str, Any], prefix: str, keep_var: bool) -> dict[str, Any]:
+    """The elements of all tensors as arrays, by name; with `keep_var` the tensors themselves."""
+    for name, tensor in tensors_of(module, prefix.rstrip(".")):
+        into[name] = tensor if keep_var else tensor.numpy().copy()
+    return into
+
+
+def load(module: Module, given: Mapping[str, Any], strict: bool) -> None:
+    """Set the tensors whose names are in `given`; with `strict` that must be all of both."""
+    tensors = dict(tensors_of(module))
+    missing = [name for name in tensors if name not in given]
+    unexpected = [name for name in given if name not in tensors]
+    if strict and (missing or unexpected):
+        told = [f"missing {', '.join(missing)}"] if missing else []
+        told += [f"unexpected {', '.join(map(str, unexpected))}"] if unexpected else []
+        raise StateError(located(f"load_state_dict: {'; '.join(told)}"))
+    _set({name: (tensors[name], given[name]) for name in tensors if name in given})
+
+
+def load_each(module: Module, function: Callable[[str, Tensor], Any]) -> None:
+    """Set each tensor to what `function(name, tensor)` gives, where that is not None."""
+    found = {name: (tensor, function(name, tensor)) for name, tensor in tensors_of(module)}
+    _set({name: pair for name, pair in found.items() if pair[1] is not None})
+
+
+def _set(values: dict[str, tuple[Tensor, Any]]) -> None:
+    """Set tensors, in their own types, once all values are known to fit."""
+    arrays = {
+        name: np.asarray(value.numpy() if isinstance(value, Tensor) else value)
+        for name, (_, value) in values.items()
+    }
+    wrong = [
+        f"{name} is {list(arrays[name].shape)} and not {list(tensor.shape)}"
+        for name, (tensor, _) in values.items()
+        if arrays[name].shape != tensor.shape
+    ]
+    if wrong:
+        raise ShapeError(located(f"load_state_dict: wrong shapes: {'; '.join(wrong)}"))
+    made = {name: Tensor(arrays[name], tensor.dtype) for name, (tensor, _) in values.items()}
+    for name, (tensor, _) in values.items():
+        tensor.rebind(made[name].to(tensor.device))

@@ -1,0 +1,78 @@
+"""Every operator on every type, rendered to C, compiled without a warning, run: as interpreted."""
+
+import os
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from contract.cases import Case, cases
+from contract.compute import leaf
+from gradc.runtime.build import build
+from gradc.runtime.cache import open_cache
+from gradc.runtime.toolchain import CompilerNotFoundError, Toolchain, find_toolchain
+from gradc.tracer.graph import Graph, canonical
+from gradc.tracer.interpret import interpret
+from gradc.tracer.ops import OPS
+from graphs.compiled import WARNINGS, Array, Compiled, differences, written
+from graphs.named import LARGER, NAMED
+
+FLOATS, INTS = (2.75,), (3,)
+"""The run-time numbers of the cases of the operator `scalar`."""
+
+CLANG_WARNINGS = (*WARNINGS, "-Wno-unused-function")
+"""clang warns of static functions in a file that nobody calls, such as those of the headers."""
+
+
+def of_op(name: str) -> list[Case]:
+    return [case for case in cases() if case.op == name]
+
+
+def joined(listed: Iterable[Case]) -> tuple[Graph, list[Array]]:
+    """One graph with an output for each case, and the arrays for it."""
+    rng = np.random.default_rng(1)
+    arrays: list[Array] = []
+    outputs = []
+    for case in listed:
+        slots = range(len(arrays), len(arrays) + len(case.types))
+        arrays += case.sample(rng)
+        leaves = (leaf(slot, t.shape, t.dtype) for slot, t in zip(slots, case.types, strict=True))
+        outputs.append(case.build(tuple(leaves)))
+    graph, binding = canonical(outputs)
+    return graph, [arrays[each.attrs[0]] for each in binding.inputs]
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_operator(name: str) -> None:
+    listed = of_op(name)
+    graph, arrays = joined(listed)
+    expected = interpret(graph, arrays, FLOATS, INTS)
+    found = Compiled(graph)(arrays, FLOATS, INTS)
+    wrong = []
+    for case, node, x, y in zip(listed, graph.outputs, found, expected, strict=True):
+        wrong += [f"{case}: {each}" for each in differences(x, y, node.type, *case.tolerance)]
+    assert not wrong, "\n".join(wrong[:20])
+
+
+# ---- another compiler
+
+
+@pytest.fixture(scope="module")
+def clang() -> Toolchain:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "CC", "clang")
+        try:
+            found = find_toolchain()
+        except CompilerNotFoundError as error:
+            pytest.skip(str(error))
+    return found._replace(flags=(*found.flags, *CLANG_WARNINGS))
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_clang_has_no_warnings_for_an_operator(clang: Toolchain, name: str) -> None:
+    graph, _ = joined(case for case in of_op(name) if case.special or "x" in case.label)
+    build(written(graph).source.text, clang, open_cache())
+
+
+@pytest.mark.parametrize("name", {**NAMED, **LARGER})
+def test_clang_has_no_warnings_for_a_program(clang: Toolchain, name: str) -> None:
+    build(written({**NAMED, **LARGER}[name]()).source.text, clang, open_cache())
