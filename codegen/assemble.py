@@ -11,9 +11,9 @@ from ..tracer.ir import Node
 from ..tracer.ops.elementwise import checked_index
 from ..tracer.ops.kinds import Elementwise, Reduction
 from .cluster import Cluster, Role, position
-from .fuse import COST_OF_LOAD, cost
+from .fuse import COST_OF_LOAD
 from .index import ZERO, Index, row_major
-from .item import Item
+from .item import Item, values_below
 from .kernel import (
     Accumulate,
     Accumulator,
@@ -137,13 +137,15 @@ class Assembly:
 
     def _needed(self, items: Iterable[Item]) -> list[Value]:
         """The values to compute for `items`, operands first, down to what is there already."""
+        roots = [self.values[item.node] for item in items]
+        worth = self._worth_keeping(roots)
         order: list[Value] = []
         done: set[Value] = set()
-        stack = [self.values[item.node] for item in items][::-1]
+        stack = roots[::-1]
         while stack:
             top = stack[-1]
             known = top in done or isinstance(top, Number | Slot | Held)
-            complete = known or self._is_kept(top)
+            complete = known or self._is_there(top, worth)
             waiting = [] if complete else [each for each in top.operands if each not in done]
             if waiting:
                 stack.extend(reversed(waiting))
@@ -154,20 +156,35 @@ class Assembly:
                 order.append(top)
         return order
 
-    def _is_kept(self, value: Value) -> bool:
-        """Whether an earlier stage has `value` and had better keep it than have it redone."""
-        if value in self.caches:
-            return True
-        if not isinstance(value, Apply) or not self._is_inner(value):
-            return value in self.variables and not self._is_inner(value)
-        maker = next((draft for draft in self.drafts if value in draft.computed), None)
-        if maker is None or cost(value) <= self.target.worth_caching:
-            return False
-        here = position(self.layout.inner)
-        cached = Cached(value.dtype, f"kept{len(self.caches)}", here, axes=value.axes)
-        self.caches[value] = cached
-        maker.body.append(Put(cached.argument, here, value))
-        return True
+    def _worth_keeping(self, roots: list[Value]) -> set[Value]:
+        """The values of earlier stages that are dearer to redo than to read back.
+
+        What a value costs is counted down to memory and to what is kept itself.
+        """
+        found: set[Value] = set()
+        costs: dict[Value, int] = {}
+        for value in values_below(roots):
+            if not self._is_inner(value) or isinstance(value, Cached):
+                costs[value] = 0
+                continue
+            costs[value] = weight_of(value) + sum(costs[each] for each in value.operands)
+            before = any(value in draft.computed for draft in self.drafts)
+            if before and isinstance(value, Apply) and costs[value] > self.target.worth_caching:
+                found.add(value)
+                costs[value] = COST_OF_LOAD
+        return found
+
+    def _is_there(self, value: Value, worth: set[Value]) -> bool:
+        """Whether `value` is known in this row; one that is worth it is made to be kept."""
+        if not self._is_inner(value):
+            return value in self.variables
+        if value in worth and value not in self.caches:
+            maker = next(draft for draft in self.drafts if value in draft.computed)
+            here = position(self.layout.inner)
+            kept = Cached(value.dtype, f"kept{len(self.caches)}", here, axes=value.axes)
+            self.caches[value] = kept
+            maker.body.append(Put(kept.argument, here, value))
+        return value in self.caches
 
     def _let(self, value: Value) -> Let:
         name = self.variables.setdefault(value, f"v{len(self.variables)}")

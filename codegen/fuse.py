@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..tracer.ir import Node
+from ..tracer.ops import movement
 from ..tracer.ops.kinds import Elementwise
 from .cluster import Cluster, Clustering
 from .index import Axis, Index, of_axis
@@ -125,28 +126,41 @@ def matrix(node: Node, lowering: Lowering) -> Matrix | None:
 
 
 def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
-    """The operands of contractions that no kernel can read where they are."""
+    """What must be stored so that contractions can read their operands where they are."""
     found: set[Node] = set()
     for node in order:
         if node.op.kind == "contraction":
             for each in node.inputs:
-                base = _below_movements(each, lowering)
-                if _is_computed(base, lowering):
-                    found.add(base if base.type.size <= each.type.size else each)
+                below = _same_size_below(each, lowering)
+                if _is_computed(below, lowering):
+                    found.add(below)
                 elif each not in lowering.in_memory and matrix(each, lowering) is None:
-                    found.add(each)
+                    found.add(_unswapped(each))
     return found
 
 
-def _below_movements(node: Node, lowering: Lowering) -> Node:
-    """What `node` shows in another place."""
+def _same_size_below(node: Node, lowering: Lowering) -> Node:
+    """The deepest value of which `node` shows all elements in other places, and no more."""
     while node.op.kind == "movement" and len(node.inputs) == 1 and node not in lowering.in_memory:
-        (node,) = node.inputs
+        (source,) = node.inputs
+        if source.type.size != node.type.size:
+            break
+        node = source
     return node
 
 
 def _is_computed(node: Node, lowering: Lowering) -> bool:
+    """Whether something is computed for `node` that is not stored yet."""
+    while node.op.kind == "movement" and len(node.inputs) == 1 and node not in lowering.in_memory:
+        (node,) = node.inputs
     return node.op.kind in ("elementwise", "gather") and node not in lowering.in_memory
+
+
+def _unswapped(node: Node) -> Node:
+    """`node` without an exchange of its last two axes, which a product can read either way."""
+    last = (*range(node.ndim - 2), node.ndim - 1, node.ndim - 2)
+    swapped = node.op is movement.transpose_op and node.attrs[0] == last
+    return node.inputs[0] if swapped else node
 
 
 # ---- what is cheaper to store than to compute again

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import gcd
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -114,10 +115,26 @@ class Index:
         low, high = remainder.bounds()
         if low >= 0 and high < divisor:
             return quotient, remainder
+        by_steps = remainder._divided_by_steps(divisor)
+        if by_steps is not None:
+            return quotient + by_steps[0], by_steps[1]
         return (
             quotient + Index(0, ((_quotient(remainder, divisor), 1),)),
             Index(0, ((_remainder(remainder, divisor), 1),)),
         )
+
+    def _divided_by_steps(self, divisor: int) -> tuple[Index, Index] | None:
+        """(g x + r) divided by g d is x divided by d, where r lies from 0 to below g."""
+        steps = {gcd(coefficient, divisor) for _, coefficient in self.terms} - {1, divisor}
+        for step in sorted(steps, reverse=True):
+            large = tuple((a, c // step) for a, c in self.terms if c % step == 0)
+            lift, left = divmod(self.constant, step)
+            rest = Index(left, tuple((a, c) for a, c in self.terms if c % step))
+            low, high = rest.bounds()
+            if low >= 0 and high < step:
+                quotient, remainder = Index(lift, large)._divided(divisor // step)
+                return quotient, remainder * step + rest
+        return None
 
     def axes(self) -> set[Axis]:
         """The loop axes that the value depends on, but for what run-time places depend on."""

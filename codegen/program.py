@@ -12,7 +12,7 @@ from ..tracer.ops.kinds import Scatter
 from .assemble import Assembly, Names, label_of
 from .fuse import Fused, Matrix, Step, fuse, matrix, read_by
 from .index import Axis, Index, of_axis, row_major, substituted
-from .kernel import Check, Launch, Memory, Product, Program
+from .kernel import Check, Kernel, Launch, Memory, Product, Program, memories_of
 from .lower import Lowering
 from .scatter import scatter_launches
 from .target import Target
@@ -28,6 +28,7 @@ def program_of(graph: Graph, target: Target) -> Program:
         launch
         for step in fused.steps
         for launch in making.launches_of(step, fused.lowering, target)
+        if not _is_idle(launch)
     ]
     return Program(
         launches=tuple(launches),
@@ -38,6 +39,12 @@ def program_of(graph: Graph, target: Target) -> Program:
         floats=graph.floats,
         ints=graph.ints,
     )
+
+
+def _is_idle(launch: Launch) -> bool:
+    """Whether there is nothing to write and nothing to check."""
+    checks = isinstance(launch, Kernel) and launch.checks
+    return not checks and not any(memory.size for memory, writes in memories_of(launch) if writes)
 
 
 def _results(graph: Graph) -> tuple[tuple[tuple[str, int], ...], list[Node]]:

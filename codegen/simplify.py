@@ -198,6 +198,13 @@ def where_known(made: Node) -> Node | None:
     return None if found is None else as_large(a if found else b, made)
 
 
+def known_of_integers(made: Node) -> Node | None:
+    """Every integer is finite."""
+    if made.inputs[0].dtype.is_float:
+        return None
+    return sources.full(made.op is elementwise.isfinite, made.shape, bool_)
+
+
 def cast_bool(made: Node) -> Node | None:
     """A cast of a cast that loses nothing is one cast."""
     (x,) = made.inputs
@@ -248,6 +255,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "div": (div_by_power_of_two,),
     "neg": (neg_neg, neg_extremum_neg),
     "where": (where_known,),
+    **dict.fromkeys(("isnan", "isinf", "isfinite"), (known_of_integers,)),
     "cast": (cast_bool,),
     "broadcast": (broadcast_twice,),
     "sum": (sum_of_equals,),

@@ -91,9 +91,7 @@ def _extents(launch: Launch) -> tuple[Grid, Grid]:
     return (combine_grid(launch), 1, 1), (_combine_threads(launch), 1, 1)
 
 
-def _function(
-    launch: Launch, target: Target, addresses: Mapping[Memory, str]
-) -> CudaFunctionView:
+def _function(launch: Launch, target: Target, addresses: Mapping[Memory, str]) -> CudaFunctionView:
     if isinstance(launch, Kernel):
         return CudaKernelSpelling(launch, target, addresses).cuda_view()
     if isinstance(launch, Product):

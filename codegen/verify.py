@@ -65,7 +65,7 @@ def _memories(program: Program) -> Iterator[str]:
         here = f"launch {number} ({launch.label})"
         read = {memory for memory, writes in memories_of(launch) if not writes}
         made = {memory for memory, writes in memories_of(launch) if writes}
-        for memory in read - written:
+        for memory in {each for each in read - written if each.size}:
             yield f"{here} reads {memory} before it is written"
         for memory in read & made:
             yield f"{here} reads and writes {memory}, though its pointers are restricted"
@@ -76,7 +76,7 @@ def _memories(program: Program) -> Iterator[str]:
             yield f"{here} writes {memory}, which {'was not' if adds else 'was'} written before"
         written |= made
     for number, memory in enumerate(program.outputs):
-        if memory not in written:
+        if memory.size and memory not in written:
             yield f"output {number} is not written"
 
 
@@ -161,6 +161,9 @@ def _scopes(kernel: Kernel) -> Iterator[str]:
         for value in _named_by(statement):
             if not isinstance(value, Number | Slot) and kernel.names.get(value) not in defined:
                 yield f"{_title(statement)} uses {type(value).__name__}, which is not defined yet"
+        in_row = isinstance(statement, Accumulate) and statement.accumulator.scope == "row"
+        if in_row and not set(axes) & set(kernel.inner):
+            yield f"{_title(statement)} is reduced outside of its loop"
         for index in _indices(statement):
             if not index.axes() <= set(axes):
                 yield f"{_title(statement)} asks for {index} outside of its loops"

@@ -18,7 +18,7 @@ import gradc.optimizer as optim
 from gradc.autodiff import GradManager
 
 DATA = Path(__file__).with_name("data") / "digits.csv.gz"
-TEST, BATCH, EPOCHS = 360, 64, 30
+TEST, BATCH, EPOCHS = 360, 32, 30
 
 
 def main(epochs):
@@ -29,7 +29,7 @@ def main(epochs):
     test = gradc.tensor(images[:TEST]), gradc.tensor(labels[:TEST])
     images, labels = images[TEST:], labels[TEST:]
 
-    network = M.Sequential(M.Linear(64, 128), M.ReLU(), M.Linear(128, 10))
+    network = M.Sequential(M.Linear(64, 64), M.ReLU(), M.Linear(64, 10))
     gm = GradManager().attach(network.parameters())
     opt = optim.Adam(network.parameters(), lr=3e-3)
 

@@ -63,7 +63,7 @@ def chosen(entries: list[Cached], wanted: str) -> Cached:
     """The entry with a number of the list, or with a key that begins so."""
     if wanted.isdecimal() and 1 <= int(wanted) <= len(entries):
         return entries[int(wanted) - 1]
-    found = [each for each in entries if each.key.startswith(wanted.lower())]
+    found = [each for each in entries if wanted and each.key.startswith(wanted.lower())]
     if len(found) == 1:
         return found[0]
     if found:

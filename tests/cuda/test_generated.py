@@ -78,9 +78,7 @@ def require_near(found: Array, expected: Array, dtype: DType, name: str) -> None
     np.testing.assert_allclose(x, y, rtol=0, atol=TOLERANCES[dtype] * largest, err_msg=name)
 
 
-def results(
-    target: Target, image: bytes, part: Rendered, arrays: Sequence[Array]
-) -> list[Array]:
+def results(target: Target, image: bytes, part: Rendered, arrays: Sequence[Array]) -> list[Array]:
     """The outputs of a graph that reports no error."""
     graph = part.graph
     found = run(target, image, part, arrays, FLOATS[: graph.floats], INTS[: graph.ints])
@@ -307,7 +305,9 @@ def test_the_graphs_take_every_way_over_the_device() -> None:
 
 def test_the_graphs_take_every_combine_and_product() -> None:
     launches = [
-        each for table in TABLES for part in table_of(table)[1].values()
+        each
+        for table in TABLES
+        for part in table_of(table)[1].values()
         for each in part.program.launches
     ]
     combines = [each for each in launches if isinstance(each, Combine)]

@@ -24,7 +24,9 @@ from gradc.tracer.ir import TensorType
 
 Array = np.ndarray[Any, Any]
 
-WARNINGS = ("-Wall", "-Wextra", "-Werror")
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-type-limits")
+"""An operator's expression is shared by types: that an unsigned one is not negative is no fault."""
+
 UNWRITTEN = 0xFF
 """The bytes of memory before a program runs: NaN in every float."""
 
@@ -43,9 +45,9 @@ class Written:
     source: Source
 
 
-def written(graph: Graph, target: Target = C, simplify: bool = True) -> Written:
+def written(graph: Graph, target: Target = C) -> Written:
     """`graph`, verified and rendered."""
-    simple = simplified(graph) if simplify else graph
+    simple = simplified(graph)
     program = program_of(simple, target)
     require_sound(program)
     layout = plan(program)
@@ -67,8 +69,8 @@ def body_of(source: Source) -> str:
 class Compiled:
     """A graph as machine code, called with arrays."""
 
-    def __init__(self, graph: Graph, target: Target = C, simplify: bool = True) -> None:
-        self.made = written(graph, target, simplify)
+    def __init__(self, graph: Graph, target: Target = C) -> None:
+        self.made = written(graph, target)
         path = build(self.made.source.text, strict_toolchain(), open_cache())
         self._run = load_function(path, self.made.source.entry)
 

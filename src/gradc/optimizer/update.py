@@ -56,9 +56,13 @@ def numbers_in(recording: Recording, numbers: Sequence[Any], dtype: DType) -> tu
 
 def gradient_of(recording: Recording, parameter: Tensor) -> Node:
     """The node of the gradient of `parameter`."""
-    found = as_node(recording, parameter.grad, parameter._node.dtype, "step")
-    if found.shape != parameter.shape:
-        expected = f"expected a gradient of the shape {list(parameter.shape)} of its parameter"
+    grad, shape = parameter.grad, parameter._node.type.shape
+    if isinstance(grad, Tensor):
+        found = recording.node_of(grad)
+    else:
+        found = as_node(recording, grad, parameter._node.dtype, "step")
+    if found.type.shape != shape:
+        expected = f"expected a gradient of the shape {list(shape)} of its parameter"
         raise ShapeError(located(f"step: {expected}, found {list(found.shape)}"))
     return found
 
