@@ -39,6 +39,9 @@ CHUNK_WORK = 1 << 16
 COLUMN_ROWS = 64
 """Rows that are summed one after another before their sum is joined with others in float64."""
 
+MOST_KEPT_ROWS = 64
+"""Chunks of a kernel that keeps values of a row in the arena."""
+
 INNER_STEP = 1024
 
 
@@ -297,6 +300,8 @@ class Assembly:
         chunk = max(CHUNK_WORK // per_row, 1)
         if any(each.scope == "column" for each in kernel.accumulators):
             chunk = min(max(chunk, COLUMN_ROWS // 2), COLUMN_ROWS)
+        if self.caches:  # each chunk has rows of its own for what is kept
+            chunk = max(chunk, -(-kernel.row_count // MOST_KEPT_ROWS))
         return replace(kernel, chunk=min(chunk, max(kernel.row_count, 1)), work=work)
 
     def _shares(self, kernel: Kernel) -> list[Launch]:

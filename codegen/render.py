@@ -75,7 +75,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  # what is written is C, not HTML
+        autoescape=False,  # what is written is C, not HTML
     )
     environment.filters["header"] = read_template
     return environment

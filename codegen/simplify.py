@@ -14,8 +14,11 @@ from ..tracer.dtypes import DType, bool_
 from ..tracer.graph import Graph
 from ..tracer.interpret import computing, rounded
 from ..tracer.ir import Node, node, on_behalf_of, topological
-from ..tracer.ops import elementwise, movement, reduction, sources
+from ..tracer.ops import elementwise, movement, reduction, sources, window
 from ..tracer.ops.kinds import Elementwise, cast_to
+
+FILLING = (movement.pad_op, window.unwindow_op)
+"""Movements whose result has elements that are none of the input's."""
 
 Rule = Callable[[Node], Node | None]
 
@@ -73,7 +76,7 @@ def _better(made: Node) -> Node | None:
 
 def number(x: Node) -> float | None:
     """The number that `x` is everywhere, if it is a constant shown in some shape."""
-    while x.op.kind == "movement" and x.op is not movement.pad_op and len(x.inputs) == 1:
+    while x.op.kind == "movement" and x.op not in FILLING and len(x.inputs) == 1:
         (x,) = x.inputs
     if x.op is not sources.constant:
         return None
@@ -120,8 +123,8 @@ def _constant_below(x: Node) -> Node | None:
 
 def still(made: Node) -> Node | None:
     """A movement of a constant is that constant in the new shape."""
-    inert = made.op is movement.pad_op or made.op is movement.concat_op
-    if made.op.kind != "movement" or inert or made.op is movement.broadcast_op:
+    mixing = (*FILLING, movement.concat_op, movement.broadcast_op)
+    if made.op.kind != "movement" or made.op in mixing:
         return None
     found = _constant_below(made.inputs[0])
     return as_large(found, made) if found is not None else None

@@ -120,7 +120,7 @@ FunctionView = KernelView | CombineView | ProductView
 
 @dataclass(frozen=True)
 class LaunchView:
-    """A call of a function: its pointers as expressions, its chunks, whether they run in parallel."""
+    """A call of a function: its pointers as expressions, its chunks, if they run in parallel."""
 
     function: str
     pointers: tuple[str, ...]

@@ -20,7 +20,7 @@ from .dtypes import DType, bool_, default_float, default_int, promote
 from .errors import DTypeError, located
 from .ir import Node, labelled
 from .recording import THREAD, Numbers, Recording
-from .value import Value, waiting
+from .value import Value, waiting, waiting_together
 
 Nodes = tuple[Node, ...]
 
@@ -147,7 +147,7 @@ class _General:
 
 def _tensors(made: Any, recording: Recording) -> Any:
     if made.__class__ is tuple:
-        return tuple([waiting(each, recording) for each in made])
+        return waiting_together(made, recording)
     return waiting(made, recording)
 
 

@@ -187,6 +187,16 @@ def waiting(made: Node, recording: Recording) -> Tensor:
     return tensor
 
 
+def waiting_together(made: tuple[Node, ...], recording: Recording) -> tuple[Tensor, ...]:
+    """New tensors for the results of one function: nothing runs before all of them exist."""
+    limit, recording.limit = recording.limit, recording.limit + len(made)
+    try:
+        first = tuple([waiting(each, recording) for each in made[:-1]])
+    finally:
+        recording.limit = limit
+    return (*first, waiting(made[-1], recording)) if made else ()
+
+
 def concrete(buffer: Buffer, kind: TensorType, cls: type[Tensor] | None = None) -> Tensor:
     """A new tensor around `buffer`."""
     cls = cls or _tensor_class[0]

@@ -174,7 +174,7 @@ class Optimizer:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over hyper-parameters and states that `state_dict` gave; all of them or none."""
         groups = state["param_groups"]
-        _check_groups(self.param_groups, groups)
+        _check_groups(self.param_groups, groups, self.defaults)
         numbers = self._numbers()
         numbered = {
             number: parameter
@@ -245,7 +245,7 @@ def _loaded(parameter: Tensor, number: int, saved: Mapping[str, Any]) -> State:
     return made
 
 
-def _check_groups(groups: list[Group], saved: list[Group]) -> None:
+def _check_groups(groups: list[Group], saved: list[Group], needed: Group) -> None:
     if len(groups) != len(saved):
         found = f"expected {len(groups)} groups, found {len(saved)}"
         raise ValueError(located(f"load_state_dict: {found}"))
@@ -253,5 +253,5 @@ def _check_groups(groups: list[Group], saved: list[Group]) -> None:
         if len(mine["params"]) != len(theirs["params"]):
             found = f"expected {len(mine['params'])} parameters, found {len(theirs['params'])}"
             raise ValueError(located(f"load_state_dict: group {number}: {found}"))
-        if missing := sorted(mine.keys() - theirs.keys()):
+        if missing := sorted(needed.keys() - theirs.keys()):
             raise ValueError(located(f"load_state_dict: group {number} lacks {missing}"))

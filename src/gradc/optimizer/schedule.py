@@ -33,7 +33,9 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Begin the next epoch, or `epoch`."""
         self.current_epoch = self.current_epoch + 1 if epoch is None else epoch
-        for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+        for group, rate in zip(
+            self.optimizer.param_groups, self.get_lr(), strict=False
+        ):  # groups may be added
             group["lr"] = rate
 
     def state_dict(self) -> dict[str, Any]:
