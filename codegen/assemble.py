@@ -70,9 +70,7 @@ class Assembly:
     Of the items that are stored, only those in `outside` are needed when the kernel has ended.
     """
 
-    def __init__(
-        self, cluster: Cluster, outside: set[Node], names: Names, target: Target
-    ) -> None:
+    def __init__(self, cluster: Cluster, outside: set[Node], names: Names, target: Target) -> None:
         self.cluster = cluster
         self.target = target
         self.outside = outside
@@ -313,12 +311,13 @@ class Assembly:
             if kernel.chunks == 1 and accumulator.kept is result.dtype:
                 self.arguments.append(Argument(accumulator.partial, result, True))
                 continue
+            assert item.reduction is not None
             memory = Memory(accumulator.kept, kernel.chunks * columns, "arena")
             self.arguments.append(Argument(accumulator.partial, memory, True, columns))
             combines.append(
                 Combine(
                     label=f"{label_of([item.node])}_combine",
-                    op=accumulator.op,
+                    op=item.reduction,
                     dtype=accumulator.dtype,
                     partial=memory,
                     result=result,
@@ -350,5 +349,3 @@ def label_of(nodes: Iterable[Node]) -> str:
         label = node.origin.label if node.origin else ""
         labels.setdefault(label or node.op.name)
     return "_".join(list(labels)[:3])
-
-

@@ -1,8 +1,8 @@
 """Clusters: items that one kernel computes.
 
 A cluster runs over one space of loop axes, of which some are rows and the others lie inside a row.
-Within a row, a value may depend on reductions of that row (softmax, layer norm); what is summed over
-the rows themselves is known only when the kernel ends.
+Within a row, a value may depend on reductions of that row (softmax, layer norm); what is summed
+over the rows themselves is known only when the kernel ends.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Fit:
 class Cluster:
     """`extents` are those of the space, outermost first; `rows` the numbers of the row axes.
 
-    `rows` is None while every choice is open. `ancestors` has a bit per cluster that must run first.
+    `rows` is None while every choice is open. `ancestors` has a bit for each cluster that must run
+    before.
     """
 
     extents: Extents
@@ -246,9 +247,7 @@ class Clustering:
             return None
         return fit_whole(item, cluster) or fit_row(item, cluster)
 
-    def _join(
-        self, item: Item, number: int, fit: Fit, needed: set[int], reads: set[Node]
-    ) -> None:
+    def _join(self, item: Item, number: int, fit: Fit, needed: set[int], reads: set[Node]) -> None:
         cluster = self.clusters[number]
         cluster.extents, cluster.rows = fit.extents, fit.rows
         cluster.items.append(item)

@@ -38,6 +38,7 @@ class CudaStageView:
     after: tuple[str, ...]
     parts: tuple[JoinedView, ...]
     row_accumulators: tuple[JoinedView, ...]
+    carries: tuple[JoinedView, ...]
     block: int
 
 
@@ -121,7 +122,24 @@ class CudaProductView:
     kind: str = "product"
 
 
-CudaFunctionView = CudaKernelView | CudaCombineView | CudaProductView
+@dataclass(frozen=True)
+class CudaSortingView:
+    """A Sorting: everything that stands in its function. `own` and `other` load elements."""
+
+    name: str
+    title: str
+    pointers: tuple[PointerView, ...]
+    key: str
+    own: str
+    other: str
+    rows: int
+    length: int
+    descending: bool
+    threads: int
+    kind: str = "sorting"
+
+
+CudaFunctionView = CudaKernelView | CudaCombineView | CudaProductView | CudaSortingView
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..tracer.ir import Node
-from ..tracer.ops import movement
+from ..tracer.ops import movement, sources
 from ..tracer.ops.kinds import Elementwise
 from .cluster import Cluster, Clustering
 from .index import Axis, Index, of_axis
@@ -19,7 +19,7 @@ WORTH_STORING = 12
 
 COST_OF_LOAD = 2
 
-ALONE = ("contraction", "scatter")
+ALONE = ("contraction", "scatter", "scan", "sort")
 """Kinds of operators that have kernels of their own."""
 
 
@@ -118,7 +118,7 @@ def matrix(node: Node, lowering: Lowering) -> Matrix | None:
         column = 1 if row != 1 or rows.extent == 1 else max(rows.extent, 1)
     if rows.extent == 1:
         row = max(columns.extent, 1) if column == 1 else 1
-    contiguous = column == 1 and row >= columns.extent or row == 1 and column >= rows.extent
+    contiguous = (column == 1 and row >= columns.extent) or (row == 1 and column >= rows.extent)
     if not contiguous:
         return None
     base = Index(value.offset.constant, batch)
@@ -126,9 +126,11 @@ def matrix(node: Node, lowering: Lowering) -> Matrix | None:
 
 
 def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
-    """What must be stored so that contractions can read their operands where they are."""
+    """What must be stored so that products and sorts can read their operands where they are."""
     found: set[Node] = set()
     for node in order:
+        if node.op.kind == "sort" and not _lies_in_order(node.inputs[0], lowering):
+            found.add(node.inputs[0])
         if node.op.kind == "contraction":
             for each in node.inputs:
                 below = _same_size_below(each, lowering)
@@ -137,6 +139,11 @@ def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
                 elif each not in lowering.in_memory and matrix(each, lowering) is None:
                     found.add(_unswapped(each))
     return found
+
+
+def _lies_in_order(node: Node, lowering: Lowering) -> bool:
+    """Whether the elements of `node` lie in memory, one after another."""
+    return node in lowering.in_memory or node.op is sources.input_
 
 
 def _same_size_below(node: Node, lowering: Lowering) -> Node:

@@ -1,8 +1,8 @@
 """Integer index arithmetic: affine sums over loop axes, with divisions only where they must stay.
 
 An index is `constant + sum(coefficient * atom)`. An atom is a loop axis, a quotient or remainder
-that did not simplify, or a place that is read at run time. Normal forms are unique enough that equal
-places compare equal.
+that did not simplify, or a place that is read at run time. Normal forms are unique enough that
+equal places compare equal.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
 
 
 def _rank(atom: Atom) -> tuple[int, int, str]:
-    """A fixed order of atoms: axes by number, then run-time places, then the others by their text."""
+    """A fixed order of atoms: axes by number, then run-time places, then the others by text."""
     if isinstance(atom, Axis):
         return 0, atom.number, ""
     if isinstance(atom, Place):

@@ -1,4 +1,4 @@
-"""Items: the nodes that kernels write, each as the value of one element over the node's own axes."""
+"""Items: the nodes that kernels write, each as the value of one element over its own axes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from math import prod
 
 from ..tracer.dtypes import DType
 from ..tracer.ir import Node
-from ..tracer.ops.kinds import Reduction
+from ..tracer.ops.kinds import Reduction, Scan
 from .fuse import Matrix
 from .index import Axis, Index
 from .value import Value
@@ -67,14 +67,16 @@ class Put:
 
 @dataclass(frozen=True, eq=False)
 class Accumulator:
-    """A reduction under way: of a row ("row"), of a chunk ("chunk"), or of each column ("column").
+    """A reduction under way, by its scope: of a "row", of a "chunk", or of each "column".
+
+    The scope "carry" is that of a scan: the result so far of a row, which is read on the way.
 
     `dtype` is that of the reduced values. `partial` is the argument that keeps a chunk's share, in
     the type `kept`; for a column there are `columns` of them.
     """
 
     name: str
-    op: Reduction
+    op: Reduction | Scan
     dtype: DType
     scope: str
     kept: DType
@@ -176,7 +178,27 @@ class Product:
         return prod(axis.extent for axis in self.batch)
 
 
-Launch = Kernel | Combine | Product
+@dataclass(frozen=True, eq=False)
+class Sorting:
+    """The order of `rows` lines of `length` elements; `scratch` has a line for each chunk."""
+
+    label: str
+    dtype: DType
+    rows: int
+    length: int
+    chunk: int
+    descending: bool
+    source: Memory
+    scratch: Memory
+    result: Memory
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks; at least one, which may be empty."""
+        return max(-(-self.rows // self.chunk), 1)
+
+
+Launch = Kernel | Combine | Product | Sorting
 
 
 @dataclass(frozen=True)
@@ -209,5 +231,7 @@ def memories_of(launch: Launch) -> tuple[tuple[Memory, bool], ...]:
         return tuple((each.memory, each.written) for each in launch.arguments)
     if isinstance(launch, Combine):
         return (launch.partial, False), (launch.result, True)
+    if isinstance(launch, Sorting):
+        return (launch.source, False), (launch.scratch, True), (launch.result, True)
     a, b, c = launch.memories
     return (a, False), (b, False), (c, True)

@@ -98,7 +98,8 @@ def chunk_of(kernel: Kernel, row_weight: int, inner_weight: int) -> int:
 
 def group_of(kernel: Kernel) -> int:
     """The number of threads that run a chunk: by how many elements are at hand at once."""
-    if not any(stage.body for stage in kernel.stages):
+    carried = any(a.scope == "carry" for stage in kernel.stages for a in stage.accumulators)
+    if carried or not any(stage.body for stage in kernel.stages):
         return 1
     width = kernel.inner_count
     if kernel.split == "inner":

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..tracer.ir import Node
 from .cluster import Cluster, Role, images, position
-from .index import Axis, Bounded, Index, Place, Quotient, Remainder, of_axis, substituted, unravelled
+from .index import (
+    Axis,
+    Bounded,
+    Index,
+    Place,
+    Quotient,
+    Remainder,
+    of_axis,
+    substituted,
+    unravelled,
+)
 from .item import Item, values_below
 from .lower import Builder
 from .value import (
@@ -43,8 +54,11 @@ def layout_of(cluster: Cluster) -> Layout:
         for value in values_below([item.value])
         for index in indices_of(value)
     }
-    groups = ([a for a in cluster.axes if rows and a.number in rows],)
-    groups += ([a for a in cluster.axes if not rows or a.number not in rows],)
+    chosen = rows or frozenset()
+    groups = (
+        [axis for axis in cluster.axes if axis.number in chosen],
+        [axis for axis in cluster.axes if axis.number not in chosen],
+    )
     numbering = _Numbering(len(cluster.axes))
     image: dict[Axis, Index] = {}
     made = [_arranged(group, indices, numbering, image) for group in groups]
@@ -139,7 +153,7 @@ def _factors(axis: Axis, indices: Iterable[Index]) -> list[int]:
         if axis.extent % divisor == 0 and divisor % below == 0 and below < divisor < axis.extent:
             chain.append(divisor)
     steps = [1, *chain, axis.extent]
-    return [high // low for low, high in zip(steps, steps[1:], strict=False)][::-1]
+    return [high // low for low, high in itertools.pairwise(steps)][::-1]
 
 
 def _divisors(index: Index, axis: Axis) -> list[int]:

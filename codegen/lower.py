@@ -98,9 +98,7 @@ class Builder:
         parts = run_time_parts(*indices)
         axes = frozenset[Axis]().union(*(_axes_below(index, parts) for index in indices))
         key = (node, offset, conditions)
-        return self._keep(
-            key, lambda: Load(node.dtype, node, offset, conditions, parts, axes=axes)
-        )
+        return self._keep(key, lambda: Load(node.dtype, node, offset, conditions, parts, axes=axes))
 
     def apply(self, node: Node, arguments: tuple[Value, ...]) -> Value:
         """The elementwise operator of `node` on values."""
@@ -109,9 +107,7 @@ class Builder:
         key = (op, attrs, arguments)
         return self._keep(key, lambda: Apply(dtype, op, attrs, arguments, node, axes=axes))
 
-    def select(
-        self, conditions: tuple[Condition, ...], inside: Value, outside: Value
-    ) -> Value:
+    def select(self, conditions: tuple[Condition, ...], inside: Value, outside: Value) -> Value:
         """`inside` where all conditions hold."""
         if not conditions:
             return inside
@@ -303,10 +299,7 @@ def _concat(lowering: Lowering, element: Element) -> Rule:
     for condition, part, place in reversed(pieces):
         asked = () if always(condition) else (condition,)
         inside = yield part, place, conditions + asked
-        if result is None:
-            result = inside
-        else:
-            result = lowering.builder.select(asked, inside, result)
+        result = inside if result is None else lowering.builder.select(asked, inside, result)
     return result if result is not None else lowering.builder.number(node, "0")
 
 
@@ -334,5 +327,6 @@ _RULES: dict[str, Callable[[Lowering, Element], Rule]] = {
     "reduction": _must_lie_in_memory,
     "contraction": _must_lie_in_memory,
     "scatter": _must_lie_in_memory,
+    "scan": _must_lie_in_memory,
+    "sort": _must_lie_in_memory,
 }
-

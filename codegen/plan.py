@@ -19,7 +19,7 @@ class Plan:
 
 
 def plan(program: Program) -> Plan:
-    """Lay out the arena: large memories first, each at the lowest place that is free in its life."""
+    """Lay out the arena: large memories first, each at the lowest place free in its life."""
     lives = _lives(program)
     placed: list[tuple[Memory, int]] = []
     order = {memory: number for number, memory in enumerate(lives)}

@@ -8,13 +8,14 @@ from ..tracer.dtypes import float32, float64
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources
-from ..tracer.ops.kinds import Scatter
 from .assemble import Assembly, Names, label_of
 from .fuse import Fused, Matrix, Step, fuse, matrix, read_by
 from .index import Axis, Index, of_axis, row_major, substituted
 from .kernel import Check, Kernel, Launch, Memory, Product, Program, memories_of
 from .lower import Lowering
+from .scan import scan_launches
 from .scatter import scatter_launches
+from .sort import sort_launches
 from .target import Target
 
 
@@ -79,6 +80,10 @@ def _needed_outside(fused: Fused, outputs: Iterable[Node]) -> set[Node]:
     return needed
 
 
+ALONE = {"scatter": scatter_launches, "scan": scan_launches, "sort": sort_launches}
+"""Who makes the kernels of operators that nothing is fused with, by their kind."""
+
+
 class _Making:
     """The memories and checks of a program while its kernels are made."""
 
@@ -111,8 +116,9 @@ class _Making:
         if step.cluster is not None:
             return Assembly(step.cluster, self.outside, self.names, target).build()
         assert step.alone is not None
-        if isinstance(step.alone.op, Scatter):
-            return scatter_launches(step.alone, lowering, self.names, target)
+        make = ALONE.get(step.alone.op.kind)
+        if make is not None:
+            return make(step.alone, lowering, self.names, target)
         return [self._product(step.alone, lowering, target)]
 
     def _product(self, node: Node, lowering: Lowering, target: Target) -> Product:

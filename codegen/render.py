@@ -107,7 +107,7 @@ def indented(text: str) -> str:
         depth -= closing
         lines += wrapped(bare, 4 * depth) if bare else [""]
         depth += sum(1 if brace == "{" else -1 for brace in braces) + closing
-    return "\n".join(_without_blank_runs(lines)) + "\n"
+    return "\n".join(_without_blank_runs(lines)).rstrip("\n") + "\n"
 
 
 def _without_blank_runs(lines: Iterable[str]) -> list[str]:

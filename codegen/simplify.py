@@ -13,9 +13,9 @@ import numpy as np
 from ..tracer.dtypes import DType, bool_
 from ..tracer.graph import Graph
 from ..tracer.interpret import computing, rounded
-from ..tracer.ir import Node, node, on_behalf_of, topological
+from ..tracer.ir import Node, Op, node, on_behalf_of, topological
 from ..tracer.ops import elementwise, movement, reduction, sources, window
-from ..tracer.ops.kinds import Elementwise, cast_to
+from ..tracer.ops.kinds import Elementwise, Reduction, cast_to
 
 FILLING = (movement.pad_op, window.unwindow_op)
 """Movements whose result has elements that are none of the input's."""
@@ -138,7 +138,9 @@ def empty(made: Node) -> Node | None:
 
 
 def of_one(made: Node) -> Node | None:
-    """A reduction along extents of 1 is its operand."""
+    """A reduction or a scan along extents of 1 is its operand."""
+    if made.op.kind == "scan":
+        return made.inputs[0] if made.shape[made.attrs[0]] == 1 else None
     if made.op.kind != "reduction" or made.inputs[0].shape != made.shape:
         return None
     if made.op in (reduction.argmax, reduction.argmin):
@@ -183,10 +185,16 @@ def neg_neg(made: Node) -> Node | None:
     return x.inputs[0] if x.op is elementwise.neg else None
 
 
+MIRRORED: dict[Op, Reduction] = {
+    reduction.min: reduction.max,
+    reduction.max: reduction.min,
+}
+
+
 def neg_extremum_neg(made: Node) -> Node | None:
     """-min(-x) is max(x), and -max(-x) is min(x), for floats."""
     (y,) = made.inputs
-    mirror = {reduction.min: reduction.max, reduction.max: reduction.min}.get(y.op)
+    mirror = MIRRORED.get(y.op)
     if mirror is None or y.inputs[0].op is not elementwise.neg or not made.dtype.is_float:
         return None
     return mirror(y.inputs[0].inputs[0], y.attrs[0])

@@ -136,6 +136,7 @@ class CudaKernelSpelling(KernelSpelling):
             row_accumulators=tuple(
                 self._joined(each) for each in stage.accumulators if each.scope == "row"
             ),
+            carries=tuple(self._joined(a) for a in stage.accumulators if a.scope == "carry"),
             block=block if wide and span > block else 0,
         )
 

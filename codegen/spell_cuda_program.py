@@ -14,12 +14,15 @@ from .cuda_view import (
     CudaFunctionView,
     CudaProductView,
     CudaProgramView,
+    CudaSortingView,
     PointerView,
 )
-from .kernel import Combine, Kernel, Launch, Memory, Product, Program
+from .kernel import Combine, Kernel, Launch, Memory, Product, Program, Sorting
 from .launch import (
     MOST_BLOCKS,
+    MOST_PIECES,
     SIDE,
+    THREADS,
     WARP,
     Launched,
     combine_grid,
@@ -30,7 +33,7 @@ from .launch import (
 from .plan import Plan
 from .spell_cuda_kernel import FUNCTORS, CudaKernelSpelling
 from .spell_kernel import coordinates_of
-from .spell_program import identifier, product_title, written_total
+from .spell_program import identifier, product_title, sorting_title, written_total
 from .spelling import (
     HALVES,
     STORED,
@@ -39,6 +42,7 @@ from .spelling import (
     computed_type,
     half_name,
     identity,
+    loaded,
     short_name,
     wide_dtype,
 )
@@ -88,6 +92,9 @@ def _extents(launch: Launch) -> tuple[Grid, Grid]:
         down, across = _tiles(launch)
         blocks = min(down * across * launch.batch_count, MOST_BLOCKS)
         return (blocks, 1, 1), (SIDE * SIDE, 1, 1)
+    if isinstance(launch, Sorting):
+        blocks = min(-(-launch.rows * launch.length // THREADS), MOST_PIECES)
+        return (blocks, 1, 1), (THREADS, 1, 1)
     return (combine_grid(launch), 1, 1), (_combine_threads(launch), 1, 1)
 
 
@@ -96,7 +103,28 @@ def _function(launch: Launch, target: Target, addresses: Mapping[Memory, str]) -
         return CudaKernelSpelling(launch, target, addresses).cuda_view()
     if isinstance(launch, Product):
         return _product(launch, addresses)
+    if isinstance(launch, Sorting):
+        return _sorting(launch, addresses)
     return _combine(launch, addresses)
+
+
+# ---- sorts
+
+
+def _sorting(launch: Sorting, addresses: Mapping[Memory, str]) -> CudaSortingView:
+    source = PointerView(STORED[launch.dtype], "x", addresses[launch.source], 0, False)
+    return CudaSortingView(
+        name="",
+        title=sorting_title(launch),
+        pointers=(source, PointerView("int32_t", "y", addresses[launch.result], 0, True)),
+        key=computed_type(launch.dtype),
+        own=loaded("x", "element", launch.dtype),
+        other=loaded("x", "other", launch.dtype),
+        rows=launch.rows,
+        length=launch.length,
+        descending=launch.descending,
+        threads=THREADS,
+    )
 
 
 # ---- combines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..tracer.ops.kinds import Reduction
 from .index import Axis
 from .kernel import Accumulate, Accumulator, Kernel, Let, Put, Stage, Statement
 from .spelling import (
@@ -98,6 +99,7 @@ class KernelSpelling:
         inner = self.kernel.inner if stage.body else ()
         within = [each for each in stage.accumulators if self._is_looped(each, stage)]
         parts = tuple(self._accumulator(each) for each in within)
+        carries = tuple(self._accumulator(a) for a in stage.accumulators if a.scope == "carry")
         simple = not any(part.positional for part in parts)
         checked = any(isinstance(s, Let) and s.value in self.kernel.checks for s in stage.body)
         wide = any(part.part_type != part.sum_type for part in parts if not part.positional)
@@ -108,7 +110,8 @@ class KernelSpelling:
             after=tuple(self._statement(each, inside=False) for each in stage.after),
             row_accumulators=tuple(part for part in parts if part.scope == "row"),
             parts=parts,
-            simd=simple and not checked,
+            carries=carries,
+            simd=simple and not checked and not carries,
             clauses="".join(
                 " " + simd_clause(each.op, each.dtype, f"{each.name}_part") for each in within
             ),
@@ -117,7 +120,7 @@ class KernelSpelling:
 
     def _is_looped(self, accumulator: Accumulator, stage: Stage) -> bool:
         """Whether the accumulator needs a part of its own in the innermost loop."""
-        return accumulator.scope != "column" and any(
+        return accumulator.scope in ("row", "chunk") and any(
             isinstance(each, Accumulate) and each.accumulator is accumulator for each in stage.body
         )
 
@@ -131,11 +134,13 @@ class KernelSpelling:
         return ("0", str(extent)) if self.kernel.chunks == 1 else ("begin", "end")
 
     def _accumulator(self, each: Accumulator) -> AccumulatorView:
-        positional = each.op.result == "index"
+        positional = isinstance(each.op, Reduction) and each.op.result == "index"
         wide = wide_dtype(each.op, each.dtype)
         sum_dtype = each.kept if each.scope == "column" else wide
-        added = f"{each.name}_part" if sum_dtype is each.dtype else (
-            f"({computed_type(sum_dtype)}){each.name}_part"
+        added = (
+            f"{each.name}_part"
+            if sum_dtype is each.dtype
+            else (f"({computed_type(sum_dtype)}){each.name}_part")
         )
         join = "" if positional else combined(each.op, sum_dtype, f"{each.name}_sum", added)
         finish = f"{each.name}_sum"
@@ -179,14 +184,15 @@ class KernelSpelling:
     def _accumulate(self, statement: Accumulate, inside: bool) -> str:
         each = statement.accumulator
         x = self.speller.name(statement.value)
-        if each.op.result == "index":
+        if isinstance(each.op, Reduction) and each.op.result == "index":
             return self._find(each, x, self.speller.index(statement.offset))
         if each.scope == "column":
             place = f"{each.partial}[{self.speller.index(statement.offset)}]"
             widened = x if each.kept is each.dtype else f"({STORED[each.kept]}){x}"
             return f"{place} = {combined(each.op, each.kept, place, widened)};"
-        variable = f"{each.name}_part" if inside else f"{each.name}_sum"
-        dtype = each.dtype if inside else wide_dtype(each.op, each.dtype)
+        in_part = inside and each.scope != "carry"
+        variable = f"{each.name}_part" if in_part else f"{each.name}_sum"
+        dtype = each.dtype if in_part else wide_dtype(each.op, each.dtype)
         widened = x if dtype is each.dtype else f"({computed_type(dtype)}){x}"
         return f"{variable} = {combined(each.op, dtype, variable, widened)};"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .kernel import Combine, Kernel, Launch, Memory, Product, Program, memories_of
+from .assemble import CHUNK_WORK
+from .kernel import Combine, Kernel, Launch, Memory, Product, Program, Sorting, memories_of
 from .plan import Plan
 from .spell_kernel import KernelSpelling, coordinates_of
 from .spelling import (
@@ -21,7 +22,14 @@ from .spelling import (
     wide_dtype,
 )
 from .target import Target
-from .view import CombineView, FunctionView, LaunchView, ProductView, ProgramView
+from .view import (
+    CombineView,
+    FunctionView,
+    LaunchView,
+    ProductView,
+    ProgramView,
+    SortingView,
+)
 
 PARALLEL_WORK = 1 << 17
 """Additions below which a kernel stays on the caller's thread."""
@@ -47,6 +55,7 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
         arena=plan.nbytes,
         arena_number=len(program.inputs) + len(program.outputs),
         matmuls=tuple(sorted({view.short for view in products})),
+        sorts=tuple(sorted({view.short for view in named if isinstance(view, SortingView)})),
     )
 
 
@@ -68,6 +77,8 @@ def _launch(launch: Launch, name: str, pointers: Mapping[Memory, str]) -> Launch
     elif isinstance(launch, Product):
         chunks = max(launch.batch_count, 0)
         work = launch.c.shape[0] * launch.c.shape[1] * launch.a.shape[1] * chunks
+    elif isinstance(launch, Sorting):
+        chunks, work = launch.chunks, launch.chunks * CHUNK_WORK
     else:
         chunks, work = 1, 0
     parallel = chunks > 1 and work >= PARALLEL_WORK
@@ -79,7 +90,7 @@ def _function(launch: Launch, target: Target) -> FunctionView:
         return KernelSpelling(launch, target).view()
     if isinstance(launch, Product):
         return _product(launch)
-    return _combine(launch)
+    return _sorting(launch) if isinstance(launch, Sorting) else _combine(launch)
 
 
 # ---- combines and products
@@ -100,6 +111,24 @@ def _combine(launch: Combine) -> CombineView:
         result=written_total(launch),
         chunks=launch.chunks,
         columns=launch.columns,
+    )
+
+
+def sorting_title(launch: Sorting) -> str:
+    """What is sorted."""
+    return f"{launch.label}: the order of {launch.rows} lines of {launch.length} elements"
+
+
+def _sorting(launch: Sorting) -> SortingView:
+    return SortingView(
+        name="",
+        title=sorting_title(launch),
+        type=STORED[launch.dtype],
+        short=launch.dtype.name,
+        rows=launch.rows,
+        length=launch.length,
+        chunk=launch.chunk,
+        descending=int(launch.descending),
     )
 
 

@@ -1,4 +1,4 @@
-"""Spelling: types, literals, indices and scalar expressions as C or CUDA text, one expression each."""
+"""Spelling: types, literals, indices and scalars as C or CUDA text, one expression each."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from ..tracer.dtypes import (
     uint8,
 )
 from ..tracer.ops.elementwise import cast, checked_index
-from ..tracer.ops.kinds import Elementwise, Reduction
+from ..tracer.ops.kinds import Elementwise, Reduction, Scan
 from .index import Axis, Bounded, Index, Place, Quotient
 from .value import (
     Apply,
     Cached,
     Condition,
-    Held,
     Load,
     Number,
     Ramp,
@@ -88,7 +87,8 @@ def literal(text: str, dtype: DType) -> str:
 
 
 def _float_literal(number: float, dtype: DType) -> str:
-    narrow = np.float64(number) if dtype is float64 else np.float32(number)
+    with np.errstate(over="ignore"):
+        narrow = np.float64(number) if dtype is float64 else np.float32(number)
     suffix = "" if dtype is float64 else "f"
     cast_text = "" if dtype is float64 else "(float)"
     if np.isnan(narrow):
@@ -187,12 +187,10 @@ class Speller:
 
     def _load(self, value: Load) -> str:
         array = self.arguments[value.node]
-        offset = self.index(value.offset)
-        if value.dtype in HALVES:
-            element = f"gradc_load_{half_name(value.dtype)}({array} + {offset})"
-        else:
-            element = f"{array}[{offset}]"
-        return f"{self.conditions(value.conditions)} ? {element} : 0" if value.conditions else element
+        element = loaded(array, self.index(value.offset), value.dtype)
+        return (
+            f"{self.conditions(value.conditions)} ? {element} : 0" if value.conditions else element
+        )
 
     def _apply(self, value: Apply) -> str:
         if value.op is cast:
@@ -217,13 +215,14 @@ class Speller:
 
     def _checked(self, value: Apply) -> str:
         (x,) = value.arguments
-        (size,) = value.attrs
+        size, negative = value.attrs
         where = x
         while isinstance(where, Apply) and len(where.arguments) == 1:
             (where,) = where.arguments
         at = self.index(where.offset) if isinstance(where, Load) else "0"
         check = self.checks[value]
-        return f"({computed_type(value.dtype)})gradc_place(error, {check}, {at}, {self.name(x)}, {size})"
+        given = f"error, {check}, {at}, {self.name(x)}, {-size if negative else 0}, {size}"
+        return f"({computed_type(value.dtype)})gradc_place({given})"
 
 
 def slot_name(slot: Slot) -> str:
@@ -249,6 +248,13 @@ def cast_text(x: str, source: DType, dtype: DType) -> str:
     return f"({STORED[dtype]}){x}"
 
 
+def loaded(array: str, offset: str, dtype: DType) -> str:
+    """The element of `array` at `offset`, in its computing type."""
+    if dtype in HALVES:
+        return f"gradc_load_{half_name(dtype)}({array} + {offset})"
+    return f"{array}[{offset}]"
+
+
 def stored(array: str, offset: str, value: str, dtype: DType, how: str) -> str:
     """The statement that puts `value` into memory."""
     if dtype in HALVES:
@@ -262,7 +268,7 @@ def stored(array: str, offset: str, value: str, dtype: DType, how: str) -> str:
 # ---- reductions
 
 
-def identity(op: Reduction, dtype: DType) -> str:
+def identity(op: Reduction | Scan, dtype: DType) -> str:
     """The neutral value of a reduction of values of `dtype`."""
     if op.identity in ("0", "1"):
         return literal(op.identity, dtype)
@@ -275,14 +281,14 @@ def identity(op: Reduction, dtype: DType) -> str:
     return literal(str(info.min if lowest else info.max), dtype)
 
 
-def combined(op: Reduction, dtype: DType, a: str, x: str) -> str:
+def combined(op: Reduction | Scan, dtype: DType, a: str, x: str) -> str:
     """Two partial results of a reduction of values of `dtype`, joined."""
     if dtype is bool_ and op.name in ("max", "min"):
         return f"{a} {'|' if op.name == 'max' else '&'} {x}"
     return op.combine.format(a=a, x=x, k=short_name(dtype))
 
 
-def simd_clause(op: Reduction, dtype: DType, variable: str) -> str:
+def simd_clause(op: Reduction | Scan, dtype: DType, variable: str) -> str:
     """The clause that lets a loop keep several partial results of a reduction."""
     if op.name in ("max", "min"):
         if dtype.is_float:
@@ -292,11 +298,11 @@ def simd_clause(op: Reduction, dtype: DType, variable: str) -> str:
     return f"reduction({'+' if op.name == 'sum' else '*'} : {variable})"
 
 
-def wide_dtype(op: Reduction, dtype: DType) -> DType:
+def wide_dtype(op: Reduction | Scan, dtype: DType) -> DType:
     """The type in which blocks of a reduction are joined: sums of float32 in float64."""
     if dtype in HALVES:
         return float32
-    return float64 if op.name == "sum" and dtype is float32 else dtype
+    return float64 if op.name in ("sum", "cumsum") and dtype is float32 else dtype
 
 
 __all__ = [

@@ -21,6 +21,7 @@ from .kernel import (
     Product,
     Program,
     Put,
+    Sorting,
     Statement,
     memories_of,
 )
@@ -93,6 +94,8 @@ def _results(program: Program) -> Iterator[str]:
 def _faults(launch: Launch, program: Program) -> Iterable[str]:
     if isinstance(launch, Kernel):
         return [*_scopes(launch), *_accesses(launch), *_checks(launch, program)]
+    if isinstance(launch, Sorting):
+        return _sorting(launch)
     return _combine(launch) if isinstance(launch, Combine) else _product(launch)
 
 
@@ -101,6 +104,14 @@ def _combine(launch: Combine) -> Iterator[str]:
         yield f"{launch.chunks} x {launch.columns} shares do not fit {launch.partial}"
     if launch.result.size != launch.columns:
         yield f"{launch.columns} results for {launch.result}"
+
+
+def _sorting(launch: Sorting) -> Iterator[str]:
+    for memory in (launch.source, launch.result):
+        if memory.size != launch.rows * launch.length:
+            yield f"{launch.rows} lines of {launch.length} elements for {memory}"
+    if launch.scratch.size < launch.chunks * launch.length:
+        yield f"{launch.chunks} lines of {launch.length} elements do not fit {launch.scratch}"
 
 
 def _product(launch: Product) -> Iterator[str]:
@@ -139,6 +150,7 @@ def statements(kernel: Kernel) -> Iterator[Scope]:
     outer: set[str] = set()
     inside = (*kernel.rows, *kernel.inner)
     for stage in kernel.stages:
+        outer |= {f"{each.name}_sum" for each in stage.accumulators if each.scope == "carry"}
         yield from _walked(stage.row, outer, kernel.rows)
         yield from _walked(stage.body, set(outer), inside)
         outer |= {each.name for each in stage.accumulators if each.scope == "row"}

@@ -53,6 +53,7 @@ class StageView:
     after: tuple[str, ...]
     row_accumulators: tuple[AccumulatorView, ...]
     parts: tuple[AccumulatorView, ...]
+    carries: tuple[AccumulatorView, ...]
     simd: bool
     clauses: str
     block: int
@@ -115,7 +116,22 @@ class ProductView:
     kind: str = "product"
 
 
-FunctionView = KernelView | CombineView | ProductView
+@dataclass(frozen=True)
+class SortingView:
+    """A Sorting: everything that stands in its function."""
+
+    name: str
+    title: str
+    type: str
+    short: str
+    rows: int
+    length: int
+    chunk: int
+    descending: int
+    kind: str = "sorting"
+
+
+FunctionView = KernelView | CombineView | ProductView | SortingView
 
 
 @dataclass(frozen=True)
@@ -139,3 +155,4 @@ class ProgramView:
     arena: int
     arena_number: int
     matmuls: tuple[str, ...]
+    sorts: tuple[str, ...]

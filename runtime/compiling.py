@@ -15,8 +15,8 @@ from ..tracer.buffer import Buffer
 from ..tracer.evaluator import Executable, interpreted
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
-from ..tracer.ops.transcendental import TRANSCENDENTAL
 from ..tracer.ops.kinds import Elementwise
+from ..tracer.ops.transcendental import TRANSCENDENTAL
 from ..tracer.text import digest as graph_digest
 from .build import CompileError, build
 from .cache import Cache, open_cache
@@ -159,14 +159,14 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain, blas: bo
 
 def c_target(blas: bool) -> Target:
     """The C target, with or without a BLAS."""
-    from ..codegen.target import C, C_WITH_BLAS
+    from ..codegen.target import C_WITH_BLAS, C
 
     return C_WITH_BLAS if blas else C
 
 
 @cache
 def stamp() -> dict[str, str]:
-    """What tells one state of gradc's own code from another: names, sizes and times of its files."""
+    """What tells one state of gradc's code from another: names, sizes and times of its files."""
     files: list[str] = []
     for name in ("tracer", "codegen", "templates"):
         spec = find_spec(f"gradc.{name}")

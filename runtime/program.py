@@ -79,7 +79,7 @@ class Program:
 
     def _fault(self, error: Any) -> Exception:
         node = self._graph.nodes()[self._manifest.checks[error.node]]
-        return out_of_range(node, int(error.found), int(error.bound))
+        return out_of_range(node, int(error.found))
 
     @property
     def graph(self) -> str:

@@ -59,7 +59,7 @@ MAX_FUNCTION_LINES = 50
 MAX_FILE_LINES = 400
 ATTIC_NAMES = {"utils", "util", "common", "base", "misc", "helpers", "helper"}
 SOURCE_SUFFIXES = {".py", ".j2", ".h", ".cuh", ".c", ".cu"}
-SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
+SKIPPED_FOLDERS = {"__pycache__", "node_modules", ".hypothesis"}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|root|home)/")
 
 

@@ -53,17 +53,19 @@ def _value(
 
 
 def _check(each: Node, places: Array) -> None:
-    (size,) = each.attrs
-    wrong = places[(places < -size) | (places >= size)]
+    size, negative = each.attrs
+    wrong = places[(places < (-size if negative else 0)) | (places >= size)]
     if wrong.size:
-        raise out_of_range(each, int(wrong.flat[0]), size)
+        raise out_of_range(each, int(wrong.flat[0]))
 
 
-def out_of_range(each: Node, found: int, size: int) -> BoundsError:
-    """What is raised for the place `found` among `size` that the node `each` was given."""
+def out_of_range(each: Node, found: int) -> BoundsError:
+    """What is raised for the place `found` that the node `each`, a check, was given."""
+    size, negative = each.attrs
     what = each.origin.label if each.origin and each.origin.label else "index"
     where = f" (at {each.origin})" if each.origin else ""
-    expected = f"a place from {-size} to {size - 1}" if size else "none, as there are no elements"
+    places = f"a place from {-size if negative else 0} to {size - 1}"
+    expected = places if size else "none, as there are no elements"
     return BoundsError(f"{what}: expected {expected}, found {found}{where}")
 
 

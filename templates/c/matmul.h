@@ -66,7 +66,8 @@
 #define GRADC_MATMUL_int16 GRADC_PLAIN_MATMUL(int16, int16_t)
 #define GRADC_MATMUL_int32 GRADC_PLAIN_MATMUL(int32, int32_t)
 #define GRADC_MATMUL_int64 GRADC_PLAIN_MATMUL(int64, int64_t)
-#define GRADC_MATMUL_float16 GRADC_MATMUL(float16, gradc_f16, float, gradc_load_f16, gradc_store_f16)
+#define GRADC_MATMUL_float16 \
+    GRADC_MATMUL(float16, gradc_f16, float, gradc_load_f16, gradc_store_f16)
 #define GRADC_MATMUL_bfloat16 \
     GRADC_MATMUL(bfloat16, gradc_bf16, float, gradc_load_bf16, gradc_store_bf16)
 

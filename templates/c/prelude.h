@@ -256,13 +256,14 @@ GRADC_HELD_FROM(f64, double)
 
 /* ---- places that are known only at run time */
 
-/* The place among `size` that `found` means; outside of them the error is noted and 0 given. */
+/* The place among `size` that `found` means, if it is not below `least`; else the error is noted
+   and 0 given. */
 static inline int64_t gradc_place(gradc_error *error, int32_t check, int64_t position,
-                                  int64_t found, int64_t size)
+                                  int64_t found, int64_t least, int64_t size)
 {
     if (found >= 0 && found < size)
         return found;
-    if (found < 0 && found >= -size)
+    if (found < 0 && found >= least)
         return found + size;
     error->code = GRADC_INDEX;
     error->node = check;
@@ -270,6 +271,27 @@ static inline int64_t gradc_place(gradc_error *error, int32_t check, int64_t pos
     error->found = found;
     error->bound = size;
     return 0;
+}
+
+/* ---- random bits: word `position` % 4 of a block of Philox 4x32 with 10 rounds */
+
+static inline int64_t gradc_philox(int64_t position, int64_t key, int64_t stream)
+{
+    const uint64_t block = (uint64_t)position >> 2;
+    uint32_t a = (uint32_t)block, b = (uint32_t)(block >> 32);
+    uint32_t c = (uint32_t)stream, d = (uint32_t)((uint64_t)stream >> 32);
+    uint32_t low = (uint32_t)key, high = (uint32_t)((uint64_t)key >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const uint64_t left = (uint64_t)0xD2511F53u * a, right = (uint64_t)0xCD9E8D57u * c;
+        a = (uint32_t)(right >> 32) ^ b ^ low;
+        b = (uint32_t)right;
+        c = (uint32_t)(left >> 32) ^ d ^ high;
+        d = (uint32_t)left;
+        low += 0x9E3779B9u;
+        high += 0xBB67AE85u;
+    }
+    const uint32_t even = position & 2 ? c : a, odd = position & 2 ? d : b;
+    return position & 1 ? odd : even;
 }
 
 /* ---- chunks on the caller's thread */

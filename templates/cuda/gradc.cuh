@@ -75,13 +75,49 @@ __device__ __forceinline__ bool gradc_failed(const gradc_device_error *error) {
     return error->code != 0;
 }
 
-// The place among `size` that `found` means; outside of them the error is reported and 0 given.
+// The place among `size` that `found` means, if it is not below `least`; else the error is reported
+// and 0 given.
 __device__ __forceinline__ int64_t gradc_place(gradc_device_error *error, int check,
-                                               int64_t position, int64_t found, int64_t size) {
+                                               int64_t position, int64_t found, int64_t least,
+                                               int64_t size) {
     if (found >= 0 && found < size) return found;
-    if (found < 0 && found >= -size) return found + size;
+    if (found < 0 && found >= least) return found + size;
     gradc_report(error, 1, check, position, found, size);
     return 0;
+}
+
+// Whether x goes before y in a sorted line: NaN is larger than all numbers.
+template <typename T>
+__device__ __forceinline__ bool gradc_smaller(T x, T y) {
+    return x < y;
+}
+__device__ __forceinline__ bool gradc_smaller(float x, float y) {
+    return x < y || (y != y && x == x);
+}
+__device__ __forceinline__ bool gradc_smaller(double x, double y) {
+    return x < y || (y != y && x == x);
+}
+
+// Random bits: word `position` % 4 of a block of Philox 4x32 with 10 rounds.
+__device__ __forceinline__ int64_t gradc_philox(int64_t position, int64_t key, int64_t stream) {
+    const uint64_t block = static_cast<uint64_t>(position) >> 2;
+    uint32_t a = static_cast<uint32_t>(block), b = static_cast<uint32_t>(block >> 32);
+    uint32_t c = static_cast<uint32_t>(stream);
+    uint32_t d = static_cast<uint32_t>(static_cast<uint64_t>(stream) >> 32);
+    uint32_t low = static_cast<uint32_t>(key);
+    uint32_t high = static_cast<uint32_t>(static_cast<uint64_t>(key) >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const uint64_t left = static_cast<uint64_t>(0xD2511F53u) * a;
+        const uint64_t right = static_cast<uint64_t>(0xCD9E8D57u) * c;
+        a = static_cast<uint32_t>(right >> 32) ^ b ^ low;
+        b = static_cast<uint32_t>(right);
+        c = static_cast<uint32_t>(left >> 32) ^ d ^ high;
+        d = static_cast<uint32_t>(left);
+        low += 0x9E3779B9u;
+        high += 0xBB67AE85u;
+    }
+    const uint32_t even = position & 2 ? c : a, odd = position & 2 ? d : b;
+    return position & 1 ? odd : even;
 }
 
 // The linear number of this thread in the grid and how many there are: a grid-stride loop is
@@ -252,8 +288,8 @@ GRADC_HALF(bf16, bfloat16)
 
 // ---- reductions over groups of threads and blocks
 //
-// The order of combination depends on the number of threads alone. All threads of the group or block
-// take part and get the result. A block is one-dimensional, of whole warps.
+// The order of combination depends on the number of threads alone. All threads of the group or
+// block take part and get the result. A block is one-dimensional, of whole warps.
 
 struct gradc_sum {
     template <class Value>

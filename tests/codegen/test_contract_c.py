@@ -1,45 +1,20 @@
 """Every operator on every type, rendered to C, compiled without a warning, run: as interpreted."""
 
 import os
-from collections.abc import Iterable
 
-import numpy as np
 import pytest
-from contract.cases import Case, cases
-from contract.compute import leaf
 from gradc.runtime.build import build
 from gradc.runtime.cache import open_cache
 from gradc.runtime.toolchain import CompilerNotFoundError, Toolchain, find_toolchain
-from gradc.tracer.graph import Graph, canonical
 from gradc.tracer.interpret import interpret
 from gradc.tracer.ops import OPS
-from graphs.compiled import WARNINGS, Array, Compiled, differences, written
+from graphs.compiled import WARNINGS, Compiled, differences, written
+from graphs.joined import FLOATS, INTS, joined, of_op
 from graphs.named import LARGER, NAMED
-
-FLOATS, INTS = (2.75,), (3,)
-"""The run-time numbers of the cases of the operator `scalar`."""
 
 CLANG_WARNINGS = (*WARNINGS, "-Wno-unused-function", "-Wno-pass-failed")
 """clang warns of functions of the headers that nobody calls, since these are part of the file, and
 of loops that it does not vectorize: it has no vector math."""
-
-
-def of_op(name: str) -> list[Case]:
-    return [case for case in cases() if case.op == name]
-
-
-def joined(listed: Iterable[Case]) -> tuple[Graph, list[Array]]:
-    """One graph with an output for each case, and the arrays for it."""
-    rng = np.random.default_rng(1)
-    arrays: list[Array] = []
-    outputs = []
-    for case in listed:
-        slots = range(len(arrays), len(arrays) + len(case.types))
-        arrays += case.sample(rng)
-        leaves = (leaf(slot, t.shape, t.dtype) for slot, t in zip(slots, case.types, strict=True))
-        outputs.append(case.build(tuple(leaves)))
-    graph, binding = canonical(outputs)
-    return graph, [arrays[each.attrs[0]] for each in binding.inputs]
 
 
 @pytest.mark.parametrize("name", sorted(OPS))

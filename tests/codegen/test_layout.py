@@ -1,4 +1,4 @@
-"""Layouts: loop axes split and joined, so that places need no division, and run over all elements."""
+"""Layouts: axes split and joined so that places need no division; every element is met once."""
 
 import re
 from collections.abc import Iterator

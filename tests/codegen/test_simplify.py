@@ -101,7 +101,7 @@ KEPT: dict[str, Node] = {
     "cast of integer": cast_to(cast_to(leaf(0, (3,), int32), float32), int32),
     "sum of some equals": reduction.sum(movement.broadcast(leaf(0, (3, 1)), (3, 4)), (0, 1)),
     "padded constant": movement.pad(full(2, (3,)), (1,), (1,), fill=7),
-    "checked constant": e.checked_index(number(9, int32), attrs=(5,)),
+    "checked constant": e.checked_index(number(9, int32), attrs=(5, True)),
 }
 """What no exact rule may touch."""
 

@@ -111,7 +111,10 @@ class Case:
 @cache
 def cases() -> list[Case]:
     """Every case of every operator."""
-    tables = (_sources, _markers, _casts, _elementwise, _reductions, _movements, _matmuls, _lines)
+    tables = (
+        *(_sources, _markers, _casts, _elementwise, _reductions, _scans, _sorts),
+        *(_movements, _matmuls, _lines),
+    )
     return [case for table in tables for case in table()]
 
 
@@ -198,7 +201,8 @@ ROWS: dict[str, Row] = {
     "logical_not": Row((bool_,), (BIT,)),
     "where": Row(EVERY, (BIT, ANY, ANY)),
     **dict.fromkeys(("maximum", "minimum"), Row(EVERY, (ANY, ANY))),
-    "checked_index": Row((int32, int64), (signed_places(5),), ((5,),)),
+    "checked_index": Row((int32, int64), (signed_places(5),), ((5, True),)),
+    "random_bits": Row((int64,), (between(0, 1 << 30), ANY, ANY)),
 }
 
 SHAPES: dict[int, tuple[tuple[Shape, ...], ...]] = {
@@ -320,6 +324,38 @@ def _with_nan(rng: np.random.Generator, kind: TensorType) -> Array:
     storage = between(0, 1)(rng, kind).dtype
     lines = [[1, np.nan, 9, np.nan, 2], [np.inf, 1, -np.inf, 2, np.inf], [0.0, -0.0, 1, -1, 0.0]]
     return np.array(lines, storage)
+
+
+# ---- scans and sorts
+
+ALONG: tuple[tuple[Shape, int], ...] = (
+    *(((3, 4), 1), ((5,), 0), ((2, 3, 4), 1), ((3, 4), 0), ((1,), 0), ((0,), 0), ((3, 0), 1)),
+    *(((0, 3), 1), ((2, 70), 1)),
+)
+"""The shape of the input, and the axis of its lines."""
+
+
+def _scans() -> Iterator[Case]:
+    for name in ("cumsum", "cumprod"):
+        for dtype in SUMMED:
+            listed = ALONG if dtype in THOROUGH else ALONG[:2]
+            for shape, axis in listed:
+                values = between(0.5, 1.5) if name == "cumprod" and dtype.is_float else ANY
+                kind = TensorType(dtype, shape, "cpu")
+                label = f"{shapes_text((shape,))},{axis}"
+                yield Case(name, label, dtype, (kind,), (values,), (axis,), slack=16)
+
+
+def _sorts() -> Iterator[Case]:
+    for dtype in EVERY:
+        listed = [shape for shape, axis in ALONG if axis == len(shape) - 1]
+        for shape in listed if dtype in THOROUGH else listed[:2]:
+            for descending in (False, True):
+                for values in (ANY, few):
+                    kind = TensorType(dtype, shape, "cpu")
+                    ties = ",ties" if values is few else ""
+                    label = f"{shapes_text((shape,))},{descending}{ties}"
+                    yield Case("argsort", label, dtype, (kind,), (values,), (descending,))
 
 
 # ---- movements

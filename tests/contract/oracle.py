@@ -110,7 +110,8 @@ ELEMENTS: dict[str, Callable[..., Any]] = {
     "where": lambda c, x, y: x if c else y,
     "maximum": max,
     "minimum": min,
-    "checked_index": lambda x, size: x + size if x < 0 else x,
+    "random_bits": lambda position, key, stream: philox(position, key, stream),
+    "checked_index": lambda x, size, negative: x + size if x < 0 else x,
     "cast": lambda x, dtype: held(x, dtype),
 }
 
@@ -151,6 +152,44 @@ def reduction(name: str, x: Array, axes: tuple[int, ...], dtype: DType) -> Array
     for at, line in lines.items():
         result[at] = wrapped(REDUCTIONS[name](line), dtype)
     return result
+
+
+def scan(name: str, x: Array, axis: int, dtype: DType) -> Array:
+    """The operator `name` on each element and all before it."""
+    result = np.empty(x.shape, object)
+    join = {"cumsum": lambda a, b: a + b, "cumprod": lambda a, b: a * b}[name]
+    for at in np.ndindex(*x.shape):
+        before = (*at[:axis], at[axis] - 1, *at[axis + 1 :])
+        value = x[at].item()
+        result[at] = wrapped(join(result[before], value) if at[axis] else value, dtype)
+    return result
+
+
+def argsort(x: Array, descending: bool) -> Array:
+    """Positions by value; Python's sort keeps the order of equal elements, backwards too."""
+    result = np.empty(x.shape, object)
+    for at in np.ndindex(*x.shape[:-1]):
+        line = x[at].tolist()
+        result[at] = sorted(range(len(line)), key=line.__getitem__, reverse=descending)
+    return result
+
+
+def philox(position: int, key: int, stream: int) -> int:
+    """Philox 4x32-10, as in the paper's listing; word position % 4 of block position // 4."""
+    mask = (1 << 32) - 1
+    position, key, stream = (each % 2**64 for each in (position, key, stream))
+    counter = [(position // 4) & mask, position // 4 >> 32, stream & mask, stream >> 32]
+    low, high = key & mask, key >> 32
+    for _ in range(10):
+        left, right = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [
+            (right >> 32) ^ counter[1] ^ low,
+            right & mask,
+            (left >> 32) ^ counter[3] ^ high,
+            left & mask,
+        ]
+        low, high = (low + 0x9E3779B9) & mask, (high + 0xBB67AE85) & mask
+    return counter[position % 4]
 
 
 def _reshaped(x: Array, shape: tuple[int, ...]) -> Array:

@@ -29,6 +29,7 @@ CONSTANT = {"sign", "floor", "ceil", "round", "floordiv"}
 """Operators on floats without a derivative: they are constant between their jumps."""
 NOT_OF_FLOATS = {
     *("input", "scalar", "constant", "iota", "argmax", "argmin", "checked_index", "logical_not"),
+    *("argsort", "random_bits"),
     *("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite"),
     *("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"),
 }
@@ -38,6 +39,7 @@ CUT = {"stop", "boundary"}
 LINEAR = {
     *("neg", "cast", "where", "sum", "take", "scatter_add", "scatter_set", "track", "opaque"),
     *("reshape", "transpose", "broadcast", "slice", "pad", "concat", "add", "sub"),
+    *("window", "unwindow", "cumsum"),
 }
 """Operators that are linear in all of their float inputs (where the fill of a pad is 0)."""
 

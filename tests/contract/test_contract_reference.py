@@ -29,7 +29,7 @@ from gradc.tracer.interpret import computing, from_storage, to_storage
 from gradc.tracer.ir import Op, node
 from gradc.tracer.ops import MODULES, OPS, sources
 from gradc.tracer.ops import elementwise as e
-from gradc.tracer.ops.kinds import Cast, Elementwise, Gather, Movement, Reduction, Scatter
+from gradc.tracer.ops.kinds import Cast, Elementwise, Gather, Movement, Reduction, Scan, Scatter
 
 INF, NAN = math.inf, math.nan
 FLOATS = (float16, bfloat16, float32, float64)
@@ -66,7 +66,7 @@ def test_every_type_that_an_operator_takes_has_a_case() -> None:
         for dtype in DTYPES.values():
             if isinstance(op, Elementwise) and not isinstance(op, Cast):
                 takes = name != "checked_index" and _is_taken(op, dtype)
-            elif isinstance(op, Reduction):
+            elif isinstance(op, Reduction | Scan):
                 takes = op.operand(dtype) is dtype
             else:
                 takes = op.kind not in ("marker", "contraction") and (name, dtype) != (
@@ -118,6 +118,10 @@ def _expected(case: Case) -> Array:
         return oracle.elementwise(case.op, operands, case.attrs, dtype)
     if isinstance(op, Reduction):
         return oracle.reduction(case.op, operands[0], case.attrs[0], dtype)
+    if op.kind == "scan":
+        return oracle.scan(case.op, operands[0], case.attrs[0], dtype)
+    if op.kind == "sort":
+        return oracle.argsort(operands[0], case.attrs[0])
     if isinstance(op, Movement):
         return oracle.MOVEMENTS[case.op](*operands, *case.attrs)
     if isinstance(op, Gather):

@@ -13,7 +13,16 @@ from gradc.tracer.adjoint import adjoint
 from gradc.tracer.dtypes import float64, int32
 from gradc.tracer.graph import Graph, canonical
 from gradc.tracer.ir import Node, Shape, node
-from gradc.tracer.ops import contraction, indexing, movement, reduction, sources
+from gradc.tracer.ops import (
+    contraction,
+    indexing,
+    movement,
+    reduction,
+    scan,
+    sort,
+    sources,
+    window,
+)
 from gradc.tracer.ops import elementwise as e
 from gradc.tracer.ops.kinds import cast_to
 from graphs.build import one, tracked
@@ -233,9 +242,38 @@ def _scatter(pool: Pool) -> Node | None:
     return function(x, places, updates, axis)  # type: ignore[no-any-return,operator]
 
 
+def _windows(pool: Pool) -> Node | None:
+    x = pool.recent()
+    if not x.ndim or x.type.size > 500:
+        return None
+    axis, size = pool.axis(x), pool.number(1, 3)
+    stride, dilation = pool.number(1, 2), pool.number(1, 2)
+    if dilation * (size - 1) >= x.shape[axis]:
+        return None
+    made = window.windows(x, (axis,), (size,), (stride,), (dilation,))
+    return made if pool.number(0, 1) else reduction.sum(made, (made.ndim - 1,))
+
+
+def _scan(pool: Pool) -> Node | None:
+    x, function = pool.recent(), pool.one_of(scan.cumsum, scan.cumprod)
+    if not x.ndim or x.type.size > 500:
+        return None
+    return function(x, pool.axis(x))  # type: ignore[no-any-return,operator]
+
+
+def _sorted(pool: Pool) -> Node | None:
+    """A line in its order."""
+    x = pool.exact_one()
+    if x.ndim != 1 or not x.type.size:
+        return None
+    order = node(sort.argsort, (x,), (bool(pool.number(0, 1)),))
+    return indexing.take(x, order, 0)
+
+
 OPERATIONS: tuple[Operation, ...] = (
     *(_unary, _unary, _binary, _binary, _binary, _kinked, _sum, _sum, _extremum, _prod, _position),
     *(_reshape, _transpose, _slice, _pad, _concat, _broadcast, _matmul, _take, _scatter),
+    *(_windows, _scan, _sorted),
 )
 
 

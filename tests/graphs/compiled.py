@@ -136,7 +136,8 @@ def differences(
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype), kind
     x, y = (np.asarray(from_storage(each, kind.dtype)) for each in (found, expected))
     if kind.dtype.is_float:
-        wide = x.astype(np.float64), y.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # signalling NaN
+            wide = x.astype(np.float64), y.astype(np.float64)
         equal = np.isclose(*wide, rtol=rtol, atol=atol, equal_nan=True)
     else:
         equal = x == y

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from gradc.tracer.recording import STATISTICS, THREAD
 
 from gradc import functional as F
 from gradc import no_grad, tensor
 from gradc.autodiff import GradManager
-from gradc.tracer.recording import STATISTICS, THREAD
 
 
 class Model:
@@ -114,7 +114,7 @@ class Model:
 
     def release(self):
         if self.recording:
-            manager = list(self.recording)[0]
+            manager = next(iter(self.recording))
             _, name = self.recording.pop(manager)
             manager.release()
             self.forget(name)

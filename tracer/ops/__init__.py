@@ -15,7 +15,10 @@ from . import (
     logic,
     markers,
     movement,
+    random,
     reduction,
+    scan,
+    sort,
     sources,
     transcendental,
     window,
@@ -23,7 +26,7 @@ from . import (
 
 MODULES = (
     *(sources, markers, kinds, arithmetic, transcendental, logic),
-    *(reduction, movement, contraction, indexing, window),
+    *(reduction, movement, contraction, indexing, window, scan, sort, random),
 )
 
 OPS: dict[str, Op] = {

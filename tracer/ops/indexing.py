@@ -104,10 +104,13 @@ scatter_set_op: Scatter = Scatter(
 )
 
 
-def place(indices: Node, size: int) -> Node:
-    """`indices` as places among `size`, checked when the program runs."""
+def place(indices: Node, size: int, negative: bool = True) -> Node:
+    """`indices` as places among `size`, checked when the program runs.
+
+    Those that are `negative` are counted from the end, or an error.
+    """
     wide = promote(indices.dtype, int32 if size < 1 << 31 else int64)
-    return logic.checked_index(cast_to(indices, wide), attrs=(size,))
+    return logic.checked_index(cast_to(indices, wide), attrs=(size, negative))
 
 
 def take(x: Node, indices: Node, axis: int) -> Node:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..dtypes import DType, accumulator, bool_, default_float, int32, promote
+from ..dtypes import DType, accumulator, bool_, default_float, int32, int64, promote
 from ..errors import DTypeError, ShapeError, located
 from ..ir import Attributes, Node, Op, Shape, TensorType, common_device, node
 
@@ -53,6 +53,7 @@ DOMAINS: dict[str, Callable[[DType], DType | None]] = {
     "bool": lambda dtype: bool_,
     "bits": lambda dtype: None if dtype.is_float else dtype,
     "integer": lambda dtype: None if dtype.is_float else int32 if dtype is bool_ else dtype,
+    "int64": lambda dtype: None if dtype.is_float else int64,
 }
 """What operands of a type are brought to; None where an operator does not take the type."""
 
@@ -244,6 +245,51 @@ class Reduction(Op):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Scan(Op):
+    """The running result of a reduction along one axis: element i joins all up to i.
+
+    `combine` is the C text that joins the result so far {a} and an element {x}; `identity` is where
+    it begins.
+    """
+
+    kind: ClassVar[str] = "scan"
+    combine: str = ""
+    identity: str = "0"
+
+    def __call__(self, x: Node, axis: int) -> Node:
+        """The node of this operator along `axis`; small integers widen as in sums."""
+        axis = normalized_axis(self.name, axis, len(x.shape))
+        return node(self, (cast_to(x, self.operand(x.dtype)),), (axis,))
+
+    def operand(self, dtype: DType) -> DType:
+        """The type in which elements of `dtype` are joined."""
+        return accumulator(operand_type(self.name, "number", dtype))
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The type of the input."""
+        (x,), (axis,) = types, attrs
+        require_dtype(self.name, types, self.operand(x.dtype))
+        require_axis(self.name, axis, x)
+        return x
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sort(Op):
+    """The order of each line along the last axis, as positions (int32); equal elements keep theirs.
+
+    NaN counts as larger than all numbers.
+    """
+
+    kind: ClassVar[str] = "sort"
+
+    def infer(self, types: Types, attrs: Attributes) -> TensorType:
+        """The shape of the input, in int32."""
+        (x,) = types
+        require_axis(self.name, len(x.shape) - 1, x)
+        return x._replace(dtype=int32)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Movement(Op):
     """Elements of the input in another place: an index map, never a computation."""
 
@@ -281,13 +327,18 @@ class Contraction(Op):
         return TensorType(a.dtype, (*batch, a.shape[-2], b.shape[-1]), common_device(types))
 
 
+def require_axis(name: str, axis: int, x: TensorType) -> None:
+    """Raise unless `axis` is one of `x`, counted from the front."""
+    if not 0 <= axis < len(x.shape):
+        raise ShapeError(located(f"{name}: axis {axis} of a tensor with {len(x.shape)} axes"))
+
+
 def require_places(name: str, indices: TensorType, axis: int, x: TensorType) -> None:
     """Raise unless `indices` are integers and `axis` is one of `x`, counted from the front."""
     if indices.dtype.kind not in "iu":
         found = f"expected integers as indices, found {indices.dtype.name}"
         raise DTypeError(located(f"{name}: {found}"))
-    if not 0 <= axis < len(x.shape):
-        raise ShapeError(located(f"{name}: axis {axis} of a tensor with {len(x.shape)} axes"))
+    require_axis(name, axis, x)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

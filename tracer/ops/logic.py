@@ -127,7 +127,7 @@ minimum = Elementwise(
 # ---- places that are known only at run time
 
 
-def _from_the_front(x: Any, size: int) -> Any:
+def _from_the_front(x: Any, size: int, negative: bool) -> Any:
     return np.where(x < 0, x + x.dtype.type(size), x)
 
 
@@ -136,8 +136,8 @@ checked_index = Elementwise(
     scalar="{x} < 0 ? {x} + {size} : {x}",
     reference=_from_the_front,
     vjp=None,
-    attributes=("size",),
+    attributes=("size", "negative"),
     domain="integer",
-    doc="x as a place among `size`, counted from the end where negative; anything else is an "
-    "error. The type of x holds `size`",
+    doc="x as a place among `size`, counted from the end where negative, if that is allowed; "
+    "anything else is an error. The type of x holds `size`",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..tracer.composite import composite
-from ..tracer.dtypes import int32, int64
+from ..tracer.dtypes import int32
 from ..tracer.errors import DTypeError, ShapeError, located
 from ..tracer.ir import Node, node
 from ..tracer.ops import elementwise as e
@@ -19,10 +19,7 @@ def as_places(index: Node, size: int, negative: bool = True) -> Node:
     """`index` as places among `size`; counted from the end where negative, if that is allowed."""
     if index.dtype.is_float:
         raise DTypeError(located(f"expected integers as index or label, found {index.type}"))
-    index = index if index.dtype is int64 else cast_to(index, int32)
-    if not negative:
-        index = e.where(index < 0, index - constant_of(size, index.dtype), index)
-    return place(index, size)
+    return place(index, size, negative)
 
 
 @composite

@@ -1,0 +1,28 @@
+"""The order of elements, from which sorting and choosing the largest are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .kinds import Sort
+
+
+def _argsort(x: Any, descending: bool) -> Any:
+    """Stable in both directions: a line that descends is sorted backwards, from its end."""
+    keys = x[..., ::-1] if descending else x
+    order = np.argsort(keys, axis=-1, kind="stable")
+    if descending:
+        order = x.shape[-1] - 1 - order[..., ::-1]
+    return order.astype(np.int32)
+
+
+argsort: Sort = Sort(
+    "argsort",
+    reference=_argsort,
+    vjp=None,
+    attributes=("descending",),
+    doc="the positions of the elements along the last axis in their order, NaN as the largest; "
+    "equal elements keep theirs",
+)
