@@ -16,10 +16,9 @@ TOLERANCE = 1e-9
 MOST_NODES = 1200
 
 SLOW = HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large
-compiles = settings(
-    max_examples=max(settings().max_examples // 2, 1), suppress_health_check=SLOW, deadline=None
+more = settings(
+    max_examples=max(settings().max_examples, 100), suppress_health_check=SLOW, deadline=None
 )
-draws = settings(suppress_health_check=SLOW, deadline=None)
 
 
 def inputs_and_results(graph: Graph) -> tuple[list[Array], list[Array]]:
@@ -39,7 +38,7 @@ def assert_close(found: list[Array], expected: list[Array], graph: Graph) -> Non
         )
 
 
-@compiles
+@more
 @given(graphs())
 def test_programs_give_what_the_interpreter_gives(graph: Graph) -> None:
     assume(len(graph.nodes()) <= MOST_NODES)
@@ -47,7 +46,7 @@ def test_programs_give_what_the_interpreter_gives(graph: Graph) -> None:
     assert_close(Compiled(graph)(arrays), expected, graph)
 
 
-@compiles
+@more
 @given(graphs(most=8))
 def test_programs_need_no_simplification(graph: Graph) -> None:
     """But for what is reduced along extents of 1, which is no reduction, and for empty values."""
@@ -60,21 +59,21 @@ def test_programs_need_no_simplification(graph: Graph) -> None:
     assert_close(compiled(arrays), expected, graph)
 
 
-@draws
+@more
 @given(graphs())
 def test_simplification_keeps_values(graph: Graph) -> None:
     arrays, expected = inputs_and_results(graph)
     assert_close(interpret(simplified(graph), arrays, [], []), expected, graph)
 
 
-@draws
+@more
 @given(graphs())
 def test_cuda_programs_are_sound(graph: Graph) -> None:
     assume(len(graph.nodes()) <= MOST_NODES)
     assert written(graph, CUDA).source.text
 
 
-@draws
+@more
 @given(graphs())
 def test_text_is_read_back(graph: Graph) -> None:
     assert parse(show(graph)) == graph
