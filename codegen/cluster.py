@@ -8,7 +8,7 @@ over the rows themselves is known only when the kernel ends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
 
@@ -58,6 +58,14 @@ class Cluster:
     reads: set[Node] = field(default_factory=set)
     ancestors: int = 0
     count: int = 0
+
+    def take(self, item: Item, fit: Fit, reads: set[Node]) -> None:
+        """Add `item`, which reads `reads`, as `fit` says."""
+        self.extents, self.rows = fit.extents, fit.rows
+        self.items.append(item)
+        self.fits[item.node] = fit
+        self.reads |= reads
+        self.count += item.count
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -223,9 +231,57 @@ class Clustering:
         self.home[node] = len(self.clusters)
         self.clusters.append(Cluster((), ancestors=self._ancestors(needed), count=MOST_VALUES))
 
+    def merge(self) -> None:
+        """Join clusters with those that they read from, where that was not seen item by item."""
+        for number, cluster in enumerate(self.clusters):
+            reads = {load.node for item in cluster.items for load in item.loads}
+            near = {self.home[node] for node in reads if node in self.home} - {number}
+            for other in sorted(near, reverse=True):
+                if self._merged(other, number):
+                    break
+
+    def _merged(self, into: int, number: int) -> bool:
+        """Move all items of a cluster into one that it reads from, if nothing is in between."""
+        target, cluster = self.clusters[into], self.clusters[number]
+        between = any(
+            other.ancestors >> into & 1 and cluster.ancestors >> each & 1
+            for each, other in enumerate(self.clusters)
+        )
+        if between or not target.items or not cluster.items:
+            return False
+        trial = replace(
+            target,
+            items=list(target.items),
+            fits=dict(target.fits),
+            reads=set(target.reads),
+        )
+        for item in cluster.items:
+            reads = {load.node for load in item.loads}
+            fit = self._fit(item, trial, reads, related=True)
+            if fit is None:
+                return False
+            trial.take(item, fit, reads)
+        self._replace(into, number, trial)
+        return True
+
+    def _replace(self, into: int, number: int, merged: Cluster) -> None:
+        """Put `merged` in the place of both clusters."""
+        cluster = self.clusters[number]
+        merged.ancestors |= cluster.ancestors & ~(1 << into)
+        self.clusters[into] = merged
+        self.clusters[number] = Cluster((), ancestors=cluster.ancestors)
+        for item in cluster.items:
+            self.home[item.node] = into
+        for other in self.clusters:
+            if other.ancestors >> number & 1:
+                other.ancestors = other.ancestors & ~(1 << number) | 1 << into
+            if other.ancestors >> into & 1:
+                other.ancestors |= merged.ancestors
+
     def ordered(self) -> list[tuple[int, Cluster]]:
         """The clusters in an order in which they can run."""
-        numbered = list(enumerate(self.clusters))
+        full = set(self.home.values())
+        numbered = [pair for pair in enumerate(self.clusters) if pair[0] in full]
         return sorted(numbered, key=lambda pair: (pair[1].ancestors.bit_count(), pair[0]))
 
     def _candidates(self, needed: set[int]) -> list[int]:
@@ -239,21 +295,20 @@ class Clustering:
             bits |= self.clusters[each].ancestors | 1 << each
         return bits
 
-    def _fit(self, item: Item, cluster: Cluster, reads: set[Node]) -> Fit | None:
+    def _fit(
+        self, item: Item, cluster: Cluster, reads: set[Node], related: bool = False
+    ) -> Fit | None:
         arguments = len(cluster.reads | reads) + len(cluster.items)
         if cluster.count + item.count > MOST_VALUES or arguments >= MOST_ARGUMENTS:
             return None
-        if not (item.size <= 64 or reads & cluster.reads or reads & cluster.fits.keys()):
+        related = related or item.size <= 64 or bool(reads & cluster.reads)
+        if not (related or reads & cluster.fits.keys()):
             return None
         return fit_whole(item, cluster) or fit_row(item, cluster)
 
     def _join(self, item: Item, number: int, fit: Fit, needed: set[int], reads: set[Node]) -> None:
         cluster = self.clusters[number]
-        cluster.extents, cluster.rows = fit.extents, fit.rows
-        cluster.items.append(item)
-        cluster.fits[item.node] = fit
-        cluster.reads |= reads
-        cluster.count += item.count
+        cluster.take(item, fit, reads)
         self.home[item.node] = number
         new = self._ancestors(needed - {number}) & ~cluster.ancestors
         if new:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
 
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources
@@ -18,6 +19,7 @@ WORTH_STORING = 12
 """A value that several kernels need is stored if computing it costs more additions than this."""
 
 COST_OF_LOAD = 2
+FEW_LANES = 16
 
 ALONE = ("contraction", "scatter", "scan", "sort")
 """Kinds of operators that have kernels of their own."""
@@ -80,18 +82,14 @@ def _clustered(order: Sequence[Node], lowering: Lowering) -> Clustering:
             clustering.add_alone(node, read_by(node, lowering))
         else:
             clustering.add(item_of(node, lowering))
+    clustering.merge()
     return clustering
 
 
 def read_by(node: Node, lowering: Lowering) -> set[Node]:
     """What lies in memory and is read by the kernel of `node` alone."""
-    values = values_below(_elements_for(node, lowering))
+    values = values_below(lowering.element(each, axes_of(each.shape)[1]) for each in node.inputs)
     return {value.node for value in values if isinstance(value, Load)}
-
-
-def _elements_for(node: Node, lowering: Lowering) -> list[Value]:
-    """The elements of what `node` is made of."""
-    return [lowering.element(each, axes_of(each.shape)[1]) for each in node.inputs]
 
 
 def _steps(clustering: Clustering) -> tuple[Step, ...]:
@@ -132,28 +130,34 @@ def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
         if node.op.kind == "sort" and not _lies_in_order(node.inputs[0], lowering):
             found.add(node.inputs[0])
         if node.op.kind == "contraction":
-            for each in node.inputs:
-                below = _same_size_below(each, lowering)
-                if _is_computed(below, lowering):
-                    found.add(below)
-                elif each not in lowering.in_memory and matrix(each, lowering) is None:
-                    found.add(_unswapped(each))
+            found |= {_readable(each) for each in node.inputs if not _is_readable(each, lowering)}
     return found
+
+
+def _is_readable(node: Node, lowering: Lowering) -> bool:
+    """Whether a product can read `node` where it is now."""
+    return not _is_computed(node, lowering) and matrix(node, lowering) is not None
+
+
+def _readable(node: Node) -> Node:
+    """What to store so that a product can read `node`.
+
+    The deepest value that will do, but rather one whose last axis is no shorter than a few lanes.
+    """
+    chain = [node]
+    while chain[-1].op.kind == "movement" and len(chain[-1].inputs) == 1:
+        (source,) = chain[-1].inputs
+        if source.type.size != node.type.size or source.op.kind == "source":
+            break
+        chain.append(source)
+    fits = [each for each in reversed(chain) if matrix(node, Lowering({each})) is not None]
+    wide = [each for each in fits if each.shape[-1] >= FEW_LANES]
+    return next(iter((*wide, *fits)), _unswapped(node))
 
 
 def _lies_in_order(node: Node, lowering: Lowering) -> bool:
     """Whether the elements of `node` lie in memory, one after another."""
     return node in lowering.in_memory or node.op is sources.input_
-
-
-def _same_size_below(node: Node, lowering: Lowering) -> Node:
-    """The deepest value of which `node` shows all elements in other places, and no more."""
-    while node.op.kind == "movement" and len(node.inputs) == 1 and node not in lowering.in_memory:
-        (source,) = node.inputs
-        if source.type.size != node.type.size:
-            break
-        node = source
-    return node
 
 
 def _is_computed(node: Node, lowering: Lowering) -> bool:
@@ -173,39 +177,105 @@ def _unswapped(node: Node) -> Node:
 # ---- what is cheaper to store than to compute again
 
 
-def cost(value: Value, known: dict[Value, int] | None = None) -> int:
-    """The cost of computing `value` from memory, in additions."""
+def cost(value: Value, stored: Collection[Node] = ()) -> int:
+    """The cost of computing `value` from memory, in additions; `stored` nodes lie there too."""
     total = 0
-    for each in values_below([value]):
-        if isinstance(each, Apply) and isinstance(each.op, Elementwise):
-            total += each.op.weight
-        elif isinstance(each, Load) and each.axes:
-            total += COST_OF_LOAD
+    done: set[Value] = set()
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        if each in done:
+            continue
+        done.add(each)
+        if isinstance(each, Apply) and each.made_by not in stored:
+            total += each.op.weight if isinstance(each.op, Elementwise) else 0
+            stack.extend(each.operands)
+        elif isinstance(each, Apply | Load):
+            total += COST_OF_LOAD if each.axes else 0
+        else:
+            stack.extend(each.operands)
     return total
 
 
-def _worth_storing(clustering: Clustering, lowering: Lowering) -> set[Node]:
-    """Inlined nodes that more than one kernel computes, at a price above that of storing them.
+@dataclass
+class Uses:
+    """How an inlined node is computed: by which clusters, and how many elements in all."""
 
-    What calls a function of the math library is always above. It must be: lanes and tails of a loop
-    round such a call differently, so that a second computation is not bound to give equal bits.
-    """
-    roots = {at: [item.value for item in c.items] for at, c in enumerate(clustering.clusters)}
-    for node, at in clustering.home.items():
-        if node.op.kind in ALONE:
-            roots[at] = _elements_for(node, lowering)
-    users: dict[Node, set[int]] = {}
-    direct: dict[Node, Value] = {}
-    for number, values in roots.items():
-        for value in values_below(values):
-            if isinstance(value, Apply):
-                users.setdefault(value.made_by, set()).add(number)
-                direct[value.made_by] = value
-    shared = {node for node, numbers in users.items() if len(numbers) > 1}
-    below_shared = {
+    value: Value
+    clusters: set[int] = field(default_factory=set)
+    elements: int = 0
+
+    def rate(self, node: Node) -> float:
+        """How often each element of `node` is computed."""
+        return self.elements / max(node.type.size, 1)
+
+    def is_worth_storing(self, node: Node) -> bool:
+        """Whether computing `node` where it is needed is dearer than storing it once.
+
+        What calls a function of the math library always is if several kernels need it. It must be:
+        lanes and tails of a loop round such a call differently, so that a second computation is not
+        bound to give equal bits.
+        """
+        price = cost(self.value)
+        if len(self.clusters) > 1 and price > WORTH_STORING:
+            return True
+        again = self.rate(node) - 1
+        return again >= 1 and again * (price - COST_OF_LOAD) > WORTH_STORING
+
+
+def _worth_storing(clustering: Clustering, lowering: Lowering) -> set[Node]:
+    """The inlined nodes that had better be stored; of a chain of such, the last one."""
+    uses = _uses(clustering, lowering)
+    dear = {node for node, found in uses.items() if found.is_worth_storing(node)}
+    below = {
         operand.made_by
-        for node in shared
-        for operand in direct[node].operands
-        if isinstance(operand, Apply) and users[operand.made_by] == users[node]
+        for node in dear
+        for operand in uses[node].value.operands
+        if isinstance(operand, Apply)
+        and uses[operand.made_by].clusters == uses[node].clusters
+        and uses[operand.made_by].rate(operand.made_by) <= uses[node].rate(node)
     }
-    return {node for node in shared - below_shared if cost(direct[node]) > WORTH_STORING}
+    return {smaller for node in dear - below for smaller in _smaller(node, uses, dear)}
+
+
+def _smaller(node: Node, uses: Mapping[Node, Uses], dear: set[Node]) -> set[Node]:
+    """What to store for `node`: what is below it, if that is fewer elements and the rest is cheap."""
+    value = uses[node].value
+    below = {each.made_by for each in value.operands if isinstance(each, Apply)} & dear
+    deeper = {each for operand in below for each in _smaller(operand, uses, dear)}
+    fewer = sum(each.type.size for each in deeper) < node.type.size
+    return deeper if deeper and fewer and cost(value, deeper) <= WORTH_STORING else {node}
+
+
+def _uses(clustering: Clustering, lowering: Lowering) -> dict[Node, Uses]:
+    uses: dict[Node, Uses] = {}
+    for number, cluster in enumerate(clustering.clusters):
+        counted: dict[Value, int] = {}
+        for item in cluster.items:
+            for value in values_below([item.value]):
+                if isinstance(value, Apply):
+                    times = _times(value, item.axes)
+                    counted[value] = max(counted.get(value, 0), times)
+        _count(uses, number, counted)
+    for node, number in clustering.home.items():
+        if node.op.kind in ALONE:
+            for each in node.inputs:
+                axes, coordinates = axes_of(each.shape)
+                values = values_below([lowering.element(each, coordinates)])
+                inlined = [value for value in values if isinstance(value, Apply)]
+                _count(uses, number, {value: _times(value, axes) for value in inlined})
+    return uses
+
+
+def _count(uses: dict[Node, Uses], cluster: int, counted: Mapping[Value, int]) -> None:
+    for value, times in counted.items():
+        assert isinstance(value, Apply)
+        found = uses.setdefault(value.made_by, Uses(value))
+        found.clusters.add(cluster)
+        found.elements += times
+
+
+def _times(value: Value, axes: tuple[Axis, ...]) -> int:
+    """How often `value` is computed in loops over `axes`: in the innermost one it depends on."""
+    depth = max((number for number, axis in enumerate(axes) if axis in value.axes), default=-1)
+    return prod(axis.extent for axis in axes[: depth + 1])

@@ -131,7 +131,7 @@ def wrapped(line: str, indent: int) -> list[str]:
     parts: list[str] = []
     rest = line
     while len(rest) > room:
-        cut = rest.rfind(" ", 0, room)
+        cut = _cut(rest, room)
         if cut <= 0:
             break
         parts.append(rest[:cut])
@@ -139,3 +139,9 @@ def wrapped(line: str, indent: int) -> list[str]:
         room = WIDTH - indent - 4
     parts.append(rest)
     return [" " * indent + parts[0], *(" " * (indent + 4) + part for part in parts[1:])]
+
+
+def _cut(line: str, room: int) -> int:
+    """The space at which to break: behind a comma if one is far enough to the right."""
+    comma = line.rfind(", ", 0, room) + 1
+    return comma if 2 * comma > room else line.rfind(" ", 0, room)

@@ -16,6 +16,7 @@ from ..tracer.interpret import computing, rounded
 from ..tracer.ir import Node, Op, node, on_behalf_of, topological
 from ..tracer.ops import elementwise, movement, reduction, sources, window
 from ..tracer.ops.kinds import Elementwise, Reduction, cast_to
+from .unroll import unrolled
 
 FILLING = (movement.pad_op, window.unwindow_op)
 """Movements whose result has elements that are none of the input's."""
@@ -133,6 +134,8 @@ def still(made: Node) -> Node | None:
 def empty(made: Node) -> Node | None:
     """What has no elements need not be computed."""
     if made.type.size or made.op.kind == "source" or _constant_below(made) is not None:
+        return None
+    if any(each.op is elementwise.checked_index for each in topological([made])):
         return None
     return sources.full(0, made.shape, made.dtype)
 
@@ -269,6 +272,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("isnan", "isinf", "isfinite"), (known_of_integers,)),
     "cast": (cast_bool,),
     "broadcast": (broadcast_twice,),
-    "sum": (sum_of_equals,),
+    "sum": (sum_of_equals, unrolled),
+    **dict.fromkeys(("prod", "max", "min", "argmax", "argmin"), (unrolled,)),
     "matmul": (product_with_vector,),
 }

@@ -22,7 +22,7 @@ from .spelling import (
     wide_dtype,
 )
 from .target import Target
-from .value import Apply, Slot, Value
+from .value import Apply, Slot, Value, indices_of
 from .view import AccumulatorView, ArgumentView, KernelView, LoopView, StageView
 
 BLOCK = 512
@@ -77,11 +77,20 @@ class KernelSpelling:
             chunk=kernel.chunk,
             extent=kernel.row_count if kernel.split == "rows" else kernel.inner_count,
             row=row,
-            coordinates=coordinates if len(coordinates) > 1 else (),
+            coordinates=self._asked_for(coordinates) if len(coordinates) > 1 else (),
             chunk_accumulators=tuple(a for a in accumulators if a.scope == "chunk"),
             column_accumulators=tuple(a for a in accumulators if a.scope == "column"),
             stages=tuple(self._stage(stage) for stage in kernel.stages),
         )
+
+    def _asked_for(self, coordinates: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """Those of `coordinates` that some place depends on."""
+        found: set[str] = set()
+        for stage in self.kernel.stages:
+            for each in (*stage.row, *stage.body, *stage.after):
+                indices = indices_of(each.value) if isinstance(each, Let) else (each.offset,)
+                found |= {self.axes[axis] for index in indices for axis in index.axes()}
+        return tuple(each for each in coordinates if each[0] in found)
 
     def _values(self) -> Iterable[Value]:
         for stage in self.kernel.stages:

@@ -92,6 +92,7 @@ class _General:
 
     def __init__(self, function: Callable[..., Any], kinds: tuple[int, ...]) -> None:
         self.function = function
+        self.name = function.__name__.strip("_")
         self.kinds = kinds
         self.signature = inspect.signature(function)
         parameters = self.signature.parameters
@@ -117,7 +118,7 @@ class _General:
             )  # says what is wrong
         pairs = zip(self.kinds, args, strict=True)
         settled = [each if kind else static(each) for kind, each in pairs]  # may read values
-        recording, name = THREAD.recording, self.function.__name__
+        recording, name = THREAD.recording, self.name
         like = _common_dtype(self._operands(settled))
         nodes: list[Any] = []
         for kind, value in zip(self.kinds, settled, strict=True):
@@ -141,7 +142,7 @@ class _General:
         return flat
 
     def _labelled(self, *arguments: Any) -> Any:
-        with labelled(self.function.__name__):
+        with labelled(self.name):
             return self.function(*arguments)
 
 

@@ -203,6 +203,11 @@ class Recording:
         self.floats.append(value)
         return node(sources.scalar, (), (len(self.floats) - 1, "f", dtype))
 
+    def own_integer(self, value: int) -> Node:
+        """A slot (int64) for `value` alone; see own_number."""
+        self.ints.append(value)
+        return node(sources.scalar, (), (len(self.ints) - 1, "i", int64))
+
     # ---- what was recorded before
 
     def first(self, key: Any, function: Callable[..., Any], arguments: Any) -> Any:

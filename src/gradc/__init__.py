@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import autodiff, evaluator, functional
+from . import autodiff, evaluator, functional, random
 from ._version import __version__
 from .generator import manual_seed
 from .tracer.dtypes import bfloat16
@@ -45,6 +45,7 @@ __all__ = [
     "no_grad",
     "optimizer",
     "programs",
+    "random",
     "set_default_dtype",
     "set_num_threads",
     "tensor",

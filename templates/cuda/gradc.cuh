@@ -87,10 +87,7 @@ __device__ __forceinline__ int64_t gradc_place(gradc_device_error *error, int ch
 }
 
 // Whether x goes before y in a sorted line: NaN is larger than all numbers.
-template <typename T>
-__device__ __forceinline__ bool gradc_smaller(T x, T y) {
-    return x < y;
-}
+template <typename T> __device__ __forceinline__ bool gradc_smaller(T x, T y) { return x < y; }
 __device__ __forceinline__ bool gradc_smaller(float x, float y) {
     return x < y || (y != y && x == x);
 }
@@ -101,14 +98,12 @@ __device__ __forceinline__ bool gradc_smaller(double x, double y) {
 // Random bits: word `position` % 4 of a block of Philox 4x32 with 10 rounds.
 __device__ __forceinline__ int64_t gradc_philox(int64_t position, int64_t key, int64_t stream) {
     const uint64_t block = static_cast<uint64_t>(position) >> 2;
+    const uint64_t turn = static_cast<uint64_t>(stream), seed = static_cast<uint64_t>(key);
     uint32_t a = static_cast<uint32_t>(block), b = static_cast<uint32_t>(block >> 32);
-    uint32_t c = static_cast<uint32_t>(stream);
-    uint32_t d = static_cast<uint32_t>(static_cast<uint64_t>(stream) >> 32);
-    uint32_t low = static_cast<uint32_t>(key);
-    uint32_t high = static_cast<uint32_t>(static_cast<uint64_t>(key) >> 32);
+    uint32_t c = static_cast<uint32_t>(turn), d = static_cast<uint32_t>(turn >> 32);
+    uint32_t low = static_cast<uint32_t>(seed), high = static_cast<uint32_t>(seed >> 32);
     for (int round = 0; round < 10; ++round) {
-        const uint64_t left = static_cast<uint64_t>(0xD2511F53u) * a;
-        const uint64_t right = static_cast<uint64_t>(0xCD9E8D57u) * c;
+        const uint64_t left = 0xD2511F53ull * a, right = 0xCD9E8D57ull * c;
         a = static_cast<uint32_t>(right >> 32) ^ b ^ low;
         b = static_cast<uint32_t>(right);
         c = static_cast<uint32_t>(left >> 32) ^ d ^ high;
@@ -116,8 +111,7 @@ __device__ __forceinline__ int64_t gradc_philox(int64_t position, int64_t key, i
         low += 0x9E3779B9u;
         high += 0xBB67AE85u;
     }
-    const uint32_t even = position & 2 ? c : a, odd = position & 2 ? d : b;
-    return position & 1 ? odd : even;
+    return position & 1 ? (position & 2 ? d : b) : (position & 2 ? c : a);
 }
 
 // The linear number of this thread in the grid and how many there are: a grid-stride loop is

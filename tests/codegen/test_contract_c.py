@@ -10,7 +10,7 @@ from gradc.tracer.interpret import interpret
 from gradc.tracer.ops import OPS
 from graphs.compiled import WARNINGS, Compiled, differences, written
 from graphs.joined import FLOATS, INTS, joined, of_op
-from graphs.named import LARGER, NAMED
+from graphs.named import EVERY
 
 CLANG_WARNINGS = (*WARNINGS, "-Wno-unused-function", "-Wno-pass-failed")
 """clang warns of functions of the headers that nobody calls, since these are part of the file, and
@@ -49,6 +49,6 @@ def test_clang_has_no_warnings_for_an_operator(clang: Toolchain, name: str) -> N
     build(written(graph).source.text, clang, open_cache())
 
 
-@pytest.mark.parametrize("name", {**NAMED, **LARGER})
+@pytest.mark.parametrize("name", EVERY)
 def test_clang_has_no_warnings_for_a_program(clang: Toolchain, name: str) -> None:
-    build(written({**NAMED, **LARGER}[name]()).source.text, clang, open_cache())
+    build(written(EVERY[name]()).source.text, clang, open_cache())

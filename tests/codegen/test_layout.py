@@ -21,7 +21,7 @@ from graphs.arbitrary import graphs
 from graphs.build import graph_of, with_gradients
 from graphs.compiled import body_of, written
 from graphs.evaluate import evaluated, points
-from graphs.named import LARGER, NAMED
+from graphs.named import EVERY, LARGER, NAMED
 from hypothesis import assume, given
 
 X = leaf(0, (4, 6, 10))
@@ -154,9 +154,9 @@ def assert_every_element_once(graph: Graph) -> None:
                 assert {place[number] for place in found} == set(range(axis.extent))
 
 
-@pytest.mark.parametrize("name", {**NAMED, **LARGER})
+@pytest.mark.parametrize("name", EVERY)
 def test_every_element_of_known_graphs_is_met_once(name: str) -> None:
-    assert_every_element_once({**NAMED, **LARGER}[name]())
+    assert_every_element_once(EVERY[name]())
 
 
 @given(graphs(most=16))

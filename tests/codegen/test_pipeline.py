@@ -17,7 +17,7 @@ from gradc.tracer.ops import elementwise as e
 from gradc.tracer.ops import indexing
 from graphs.build import graph_of
 from graphs.compiled import Compiled, Fault
-from graphs.named import LARGER, NAMED
+from graphs.named import EVERY, NAMED
 
 
 def test_passes_run_in_order_and_are_dumped() -> None:
@@ -33,9 +33,9 @@ def test_passes_run_in_order_and_are_dumped() -> None:
 
 
 @pytest.mark.parametrize("target", [C, CUDA], ids=["c", "cuda"])
-@pytest.mark.parametrize("name", {**NAMED, **LARGER})
+@pytest.mark.parametrize("name", EVERY)
 def test_a_translation_is_what_the_passes_give(name: str, target: Target) -> None:
-    graph = {**NAMED, **LARGER}[name]()
+    graph = EVERY[name]()
     made = translate(graph, target, verify=True)
     assert made.graph == simplified(graph)
     program = program_of(made.graph, target)

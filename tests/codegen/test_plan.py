@@ -15,7 +15,7 @@ from gradc.tracer.ops import elementwise as e
 from graphs.arbitrary import graphs
 from graphs.build import graph_of
 from graphs.compiled import written
-from graphs.named import LARGER, NAMED
+from graphs.named import EVERY, LARGER, NAMED
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -57,7 +57,7 @@ def assert_apart(program: Program, layout: Plan) -> None:
 def least(program: Program) -> int:
     """The bytes that are alive at one time, at most: no arena can be smaller."""
     launches = [{memory for memory, _ in memories_of(each)} for each in program.launches]
-    lives = {}
+    lives: dict[Memory, list[int]] = {}
     for number, touched in enumerate(launches):
         for memory in touched:
             if memory.what == "arena":
@@ -90,9 +90,9 @@ def test_arenas_of_random_graphs(graph: Graph) -> None:
         assert_apart(made.program, made.plan)
 
 
-@pytest.mark.parametrize("name", {**NAMED, **LARGER})
+@pytest.mark.parametrize("name", EVERY)
 def test_arenas_of_known_graphs(name: str) -> None:
-    made = written({**NAMED, **LARGER}[name]())
+    made = written(EVERY[name]())
     assert_apart(made.program, made.plan)
 
 

@@ -29,7 +29,7 @@ from gradc.tracer.graph import Graph
 from gradc.tracer.ops import OPS, contraction, reduction
 from gradc.tracer.ops import elementwise as e
 from graphs.build import graph_of
-from graphs.named import LARGER, NAMED
+from graphs.named import EVERY, LARGER
 
 A, B, C_AXIS = Axis(0, 4), Axis(1, 5), Axis(2, 3)
 i, j = of_axis(A), of_axis(B)
@@ -39,9 +39,9 @@ i, j = of_axis(A), of_axis(B)
 
 
 @pytest.mark.parametrize("target", [C, CUDA], ids=["c", "cuda"])
-@pytest.mark.parametrize("name", {**NAMED, **LARGER})
+@pytest.mark.parametrize("name", EVERY)
 def test_known_graphs_are_sound(name: str, target: Target) -> None:
-    translate({**NAMED, **LARGER}[name](), target, verify=True)
+    translate(EVERY[name](), target, verify=True)
 
 
 @pytest.mark.parametrize("name", sorted(OPS))
@@ -105,7 +105,7 @@ def with_argument(written: bool, memory: Memory) -> Change:
 def launch_with(number: int, **changes: Any) -> Change:
     def changed(program: Program) -> Program:
         launches = list(program.launches)
-        launches[number] = replace(launches[number], **changes)  # type: ignore[type-var]
+        launches[number] = replace(launches[number], **changes)
         return replace(program, launches=tuple(launches))
 
     return changed
@@ -172,9 +172,7 @@ FAULTS: dict[str, tuple[Graph, Change, str]] = {
     ),
     "a matrix behind its memory": (
         PRODUCT,
-        lambda program: launch_with(0, memories=(*program.launches[0].memories[:2], SMALL))(
-            program
-        ),  # type: ignore[union-attr]
+        lambda program: launch_with(0, memories=(*program.inputs, SMALL))(program),
         "a matrix lies from 0 to 1199",
     ),
     "a result that is none": (

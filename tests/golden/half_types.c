@@ -51,7 +51,7 @@ static void k1_sum(void *context, int64_t chunk)
 /* Runs the kernels in order. buffers: the inputs, the outputs, the arena. */
 __attribute__((visibility("default")))
 int gradc_program(void **buffers, const double *floats, const int64_t *ints,
-const gradc_runtime *runtime, gradc_error *error)
+    const gradc_runtime *runtime, gradc_error *error)
 {
     error->code = GRADC_FINE;
 

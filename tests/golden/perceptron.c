@@ -259,7 +259,7 @@ static void k12_sub(void *context, int64_t chunk)
 /* Runs the kernels in order. buffers: the inputs, the outputs, the arena. */
 __attribute__((visibility("default")))
 int gradc_program(void **buffers, const double *floats, const int64_t *ints,
-const gradc_runtime *runtime, gradc_error *error)
+    const gradc_runtime *runtime, gradc_error *error)
 {
     char *const arena = buffers[11];
     error->code = GRADC_FINE;
@@ -300,8 +300,8 @@ const gradc_runtime *runtime, gradc_error *error)
         k6_linear((void *)&call, 0);
     }
     { // relu_linear
-        void *const pointers[] = { arena + 0, buffers[2], arena + 2560, arena + 1280, arena + 4288
-            };
+        void *const pointers[] = { arena + 0, buffers[2], arena + 2560, arena + 1280,
+            arena + 4288 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k7_relu_linear((void *)&call, 0);
     }

@@ -64,7 +64,7 @@ static void k0_softmax(void *context, int64_t chunk)
 /* Runs the kernels in order. buffers: the inputs, the outputs, the arena. */
 __attribute__((visibility("default")))
 int gradc_program(void **buffers, const double *floats, const int64_t *ints,
-const gradc_runtime *runtime, gradc_error *error)
+    const gradc_runtime *runtime, gradc_error *error)
 {
     char *const arena = buffers[4];
     error->code = GRADC_FINE;

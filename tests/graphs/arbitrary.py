@@ -7,7 +7,9 @@ made without sums and functions of the math library, so that every target has th
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 from contract.compute import leaf
 from gradc.tracer.adjoint import adjoint
 from gradc.tracer.dtypes import float64, int32
@@ -35,7 +37,8 @@ SHAPES: tuple[Shape, ...] = (
 LARGEST = 6000
 """Elements of the largest value."""
 
-Draw = Callable[[st.SearchStrategy[object]], object]
+Draw = Callable[[Any], Any]
+"""What Hypothesis hands to a composite strategy."""
 
 
 @dataclass
@@ -46,28 +49,29 @@ class Pool:
     values: list[Node]
     exact: set[Node] = field(default_factory=set)
 
-    def one_of(self, *choices: object) -> object:
+    def one_of(self, *choices: Any) -> Any:
         """One of `choices`."""
         return self.draw(st.sampled_from(choices))
 
     def number(self, low: int, high: int) -> int:
         """A whole number, both ends included."""
-        return int(self.draw(st.integers(low, high)))  # type: ignore[call-overload]
+        made: int = self.draw(st.integers(low, high))
+        return made
 
     def recent(self) -> Node:
         """One of the last values."""
-        made: Node = self.draw(st.sampled_from(self.values[-8:]))  # type: ignore[assignment]
+        made: Node = self.draw(st.sampled_from(self.values[-8:]))
         return made
 
     def any(self) -> Node:
         """Any value."""
-        made: Node = self.draw(st.sampled_from(self.values))  # type: ignore[assignment]
+        made: Node = self.draw(st.sampled_from(self.values))
         return made
 
     def exact_one(self) -> Node:
         """A value that all targets agree on to the bit."""
         listed = [each for each in self.values if each in self.exact]
-        made: Node = self.draw(st.sampled_from(listed))  # type: ignore[assignment]
+        made: Node = self.draw(st.sampled_from(listed))
         return made
 
     def axis(self, x: Node) -> int:
@@ -77,7 +81,7 @@ class Pool:
     def axes(self, x: Node) -> tuple[int, ...]:
         """Some of the axes of x, at least one."""
         chosen = self.draw(st.sets(st.integers(0, x.ndim - 1), min_size=1))
-        return tuple(sorted(chosen))  # type: ignore[call-overload]
+        return tuple(sorted(chosen))
 
 
 Operation = Callable[[Pool], Node | None]
@@ -104,20 +108,23 @@ def broadcasts(x: Node, y: Node) -> bool:
 
 
 def _unary(pool: Pool) -> Node:
-    x, function = pool.recent(), pool.one_of(*UNARY)
-    return function(x)  # type: ignore[no-any-return,operator]
+    made: Node = pool.one_of(*UNARY)(pool.recent())
+    return made
 
 
 def _binary(pool: Pool) -> Node | None:
     x, y, function = pool.recent(), pool.any(), pool.one_of(*BINARY)
-    return function(x, y) if broadcasts(x, y) else None  # type: ignore[no-any-return,operator]
+    if not broadcasts(x, y):
+        return None
+    made: Node = function(x, y)
+    return made
 
 
 def _kinked(pool: Pool) -> Node | None:
     x, y, function = pool.exact_one(), pool.exact_one(), pool.one_of(*KINKED)
     if not broadcasts(x, y):
         return None
-    made: Node = function(x, y)  # type: ignore[operator]
+    made: Node = function(x, y)
     pool.exact.add(made)
     return made
 
@@ -141,7 +148,7 @@ def _extremum(pool: Pool) -> Node | None:
     if not x.ndim or not x.type.size:
         return None
     axes, function = pool.axes(x), pool.one_of(reduction.max, reduction.min)
-    made: Node = function(x, axes)  # type: ignore[operator]
+    made: Node = function(x, axes)
     pool.exact.add(made)
     return made
 
@@ -158,7 +165,7 @@ def _position(pool: Pool) -> Node | None:
     if not x.ndim or not x.type.size:
         return None
     function = pool.one_of(reduction.argmax, reduction.argmin)
-    made: Node = function(x, (pool.axis(x),))  # type: ignore[operator]
+    made: Node = function(x, (pool.axis(x),))
     return cast_to(made, float64)
 
 
@@ -166,17 +173,18 @@ def _reshape(pool: Pool) -> Node:
     x = pool.recent()
     if not x.type.size:
         return movement.reshape(x, (3, *x.shape))
-    rest, shape = x.type.size, []
+    rest = x.type.size
+    shape: list[int] = []
     while rest > 1 and len(shape) < 3:
         shape.append(pool.one_of(*(d for d in range(2, rest + 1) if rest % d == 0)))
-        rest //= shape[-1]  # type: ignore[operator]
-    return movement.reshape(x, (*shape, rest))  # type: ignore[arg-type]
+        rest //= shape[-1]
+    return movement.reshape(x, (*shape, rest))
 
 
 def _transpose(pool: Pool) -> Node:
     x = pool.recent()
     order = pool.draw(st.permutations(range(x.ndim)))
-    return movement.transpose(x, tuple(order))  # type: ignore[arg-type]
+    return movement.transpose(x, tuple(order))
 
 
 def _slice(pool: Pool) -> Node | None:
@@ -185,7 +193,7 @@ def _slice(pool: Pool) -> Node | None:
         return None
     start, stop = pool.one_of(None, 0, 1, -1, -2), pool.one_of(None, 3, -1)
     step = pool.one_of(1, 2, -1, -2, 3)
-    made = movement.slice_(x, pool.axis(x), start, stop, step)  # type: ignore[arg-type]
+    made = movement.slice_(x, pool.axis(x), start, stop, step)
     return made if made.type.size or pool.number(0, 9) == 0 else None
 
 
@@ -239,7 +247,8 @@ def _scatter(pool: Pool) -> Node | None:
     places = _places(pool, x, axis, pool.number(1, 4))
     updates = indexing.take(e.cos(x), places, axis)
     function = pool.one_of(indexing.scatter_add, indexing.scatter_set)
-    return function(x, places, updates, axis)  # type: ignore[no-any-return,operator]
+    made: Node = function(x, places, updates, axis)
+    return made
 
 
 def _windows(pool: Pool) -> Node | None:
@@ -258,7 +267,8 @@ def _scan(pool: Pool) -> Node | None:
     x, function = pool.recent(), pool.one_of(scan.cumsum, scan.cumprod)
     if not x.ndim or x.type.size > 500:
         return None
-    return function(x, pool.axis(x))  # type: ignore[no-any-return,operator]
+    made: Node = function(x, pool.axis(x))
+    return made
 
 
 def _sorted(pool: Pool) -> Node | None:
@@ -281,10 +291,10 @@ OPERATIONS: tuple[Operation, ...] = (
 def graphs(draw: Draw, most: int = 30) -> Graph:
     """A graph of up to `most` operations and the derivatives of one of its results."""
     shapes = draw(st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3))
-    leaves = tracked([leaf(slot, shape) for slot, shape in enumerate(shapes)])  # type: ignore[arg-type,call-overload]
+    leaves = tracked([leaf(slot, shape) for slot, shape in enumerate(shapes)])
     pool = Pool(draw, list(leaves), set(leaves))
     for _ in range(pool.number(most // 4, most)):
-        made = pool.one_of(*OPERATIONS)(pool)  # type: ignore[operator]
+        made = pool.one_of(*OPERATIONS)(pool)
         if made is not None and made.type.size <= LARGEST:
             pool.values.append(made)
     outputs = [pool.values[-1], pool.recent(), pool.any()]
@@ -303,9 +313,7 @@ def derivatives(target: Node, leaves: list[Node], order: int) -> list[Node]:
     return found
 
 
-def is_moderate(values: object) -> bool:
+def is_moderate(values: Any) -> bool:
     """Whether all numbers are finite and far from where nothing is left of their digits."""
-    import numpy as np
-
     array = np.asarray(values, np.float64)
     return bool(np.isfinite(array).all()) and float(np.abs(array).max(initial=0)) < math.exp(14)

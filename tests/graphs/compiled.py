@@ -19,7 +19,7 @@ from gradc.runtime.support import runtime
 from gradc.runtime.toolchain import Toolchain, find_toolchain
 from gradc.tracer.dtypes import int32, int64
 from gradc.tracer.graph import Graph
-from gradc.tracer.interpret import from_storage
+from gradc.tracer.interpret import computing, from_storage, to_storage
 from gradc.tracer.ir import TensorType
 
 Array = np.ndarray[Any, Any]
@@ -121,12 +121,8 @@ def _drawn(rng: np.random.Generator, kind: TensorType) -> Array:
         return np.asarray(rng.integers(0, 5, kind.shape)).astype(kind.dtype.storage)
     if not kind.dtype.is_float:
         return np.asarray(rng.integers(0, 2, kind.shape)).astype(kind.dtype.storage)
-    values = np.asarray(rng.normal(size=kind.shape), np.float32)
-    if kind.dtype.name == "bfloat16":
-        return (values.view(np.uint32) >> 16).astype(np.uint16)
-    return values.astype(kind.dtype.storage) + rng.normal(0, 1e-9, kind.shape).astype(
-        kind.dtype.storage
-    )
+    values = np.asarray(rng.normal(size=kind.shape), computing(kind.dtype).storage)
+    return to_storage(values, kind.dtype)
 
 
 def differences(

@@ -143,3 +143,5 @@ def attention() -> Graph:
 
 LARGER: dict[str, Callable[[], Graph]] = {"attention": attention}
 """Graphs that are no golden files."""
+
+EVERY = {**NAMED, **LARGER}

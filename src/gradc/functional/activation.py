@@ -5,29 +5,48 @@ from __future__ import annotations
 import math
 
 from ..tracer.composite import composite
+from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node, node
 from ..tracer.ops import elementwise as e
 from ..tracer.ops import markers, reduction
-from ..tracer.ops.kinds import normalized_axes
+from ..tracer.ops.kinds import normalized_axes, normalized_axis
+from ..tracer.ops.movement import reshape, slice_
 from ..tracer.ops.sources import constant_like, constant_of
 from .elementwise import softplus_of
 
 __all__ = [
+    "celu",
+    "elu",
     "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
     "hsigmoid",
     "hswish",
     "leaky_relu",
     "log_softmax",
     "logsigmoid",
     "logsoftmax",
+    "mish",
     "prelu",
     "relu",
     "relu6",
+    "selu",
     "sigmoid",
     "silu",
     "softmax",
+    "softmin",
     "softplus",
+    "softshrink",
+    "softsign",
+    "swish",
+    "tanhshrink",
 ]
+
+SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)
+"""Scale and alpha of selu (G. Klambauer et al., Self-normalizing neural networks, 2017)."""
 
 
 @composite
@@ -48,15 +67,58 @@ def relu6(x: Node) -> Node:
 
 
 @composite
-def leaky_relu(x: Node, negative_slope: Node = 0.01) -> Node:  # type: ignore[assignment]  # a number
-    """x, times `negative_slope` where it is negative; the derivative at 0 is 1."""
-    return e.where(x < 0, x * negative_slope, x)
+def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
+    """x between two bounds; the derivative on them is 0."""
+    low, high = constant_like(min_val, x), constant_like(max_val, x)
+    return e.where(x <= low, low, e.where(x >= high, high, x))
 
 
 @composite
-def prelu(x: Node, weight: Node) -> Node:
-    """x, times `weight` where it is negative; the derivative at 0 is 1."""
-    return e.where(x < 0, x * weight, x)
+def leaky_relu(inp: Node, negative_slope: Node = 0.01) -> Node:  # type: ignore[assignment]  # a number
+    """`inp`, times `negative_slope` where it is negative; the derivative at 0 is 1."""
+    return e.where(inp < 0, inp * negative_slope, inp)
+
+
+@composite
+def prelu(inp: Node, weight: Node) -> Node:
+    """`inp`, times `weight` where it is negative; the derivative at 0 is 1.
+
+    A vector of several weights has one for each channel, along axis 1.
+    """
+    if weight.ndim == 1 and weight.shape[0] != 1 and inp.ndim > 1:
+        if inp.shape[1] != weight.shape[0]:
+            found = f"expected a weight for each of {inp.shape[1]} channels"
+            raise ShapeError(located(f"prelu: {found}, found {weight.shape[0]}"))
+        weight = reshape(weight, (weight.shape[0], *(1,) * (inp.ndim - 2)))
+    return e.where(inp < 0, inp * weight, inp)
+
+
+def _expm1_below(x: Node, scale: float = 1.0) -> Node:
+    """exp(x / scale) - 1 where x is not positive, else 0: nothing overflows."""
+    below = e.where(x > 0, constant_like(0, x), x)
+    return e.expm1(below if scale == 1 else below / constant_of(scale, x.dtype))
+
+
+@composite
+def elu(x: Node, alpha: float = 1.0) -> Node:
+    """x where it is positive, else alpha (exp(x) - 1)."""
+    x = e.to_float(x)
+    return e.where(x > 0, x, _expm1_below(x) * constant_of(alpha, x.dtype))
+
+
+@composite
+def celu(x: Node, alpha: float = 1.0) -> Node:
+    """x where it is positive, else alpha (exp(x / alpha) - 1)."""
+    x = e.to_float(x)
+    return e.where(x > 0, x, _expm1_below(x, alpha) * constant_of(alpha, x.dtype))
+
+
+@composite
+def selu(x: Node) -> Node:
+    """elu with the alpha and the scale under which activations keep mean 0 and variance 1."""
+    x = e.to_float(x)
+    scale, alpha = (constant_of(each, x.dtype) for each in SELU)
+    return scale * e.where(x > 0, x, alpha * _expm1_below(x))
 
 
 @composite
@@ -79,16 +141,19 @@ def hswish(x: Node) -> Node:
     return x * _relu6(x + 3) / constant_like(6, x)
 
 
+hardsigmoid, hardswish = hsigmoid, hswish
+
+
 @composite
-def softplus(x: Node) -> Node:
+def softplus(inp: Node) -> Node:
     """log(1 + exp(x)), exact in both tails."""
-    return softplus_of(x)
+    return softplus_of(inp)
 
 
 @composite
-def logsigmoid(x: Node) -> Node:
+def logsigmoid(inp: Node) -> Node:
     """log(sigmoid(x)), exact in both tails."""
-    return -softplus_of(-x)
+    return -softplus_of(-inp)
 
 
 @composite
@@ -97,14 +162,75 @@ def silu(x: Node) -> Node:
     return x * e.sigmoid(x)
 
 
+swish = silu
+
+
 @composite
-def gelu(x: Node) -> Node:
-    """x times the normal distribution function: x (1 + erf(x / sqrt(2))) / 2."""
+def mish(x: Node) -> Node:
+    """x tanh(log(1 + exp(x)))."""
+    return x * e.tanh(softplus_of(x))
+
+
+@composite
+def gelu(x: Node, approximate: str = "none") -> Node:
+    """x times the normal distribution function: x (1 + erf(x / sqrt(2))) / 2.
+
+    With `approximate="tanh"`: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+    """
     x = e.to_float(x)
-    return x * (0.5 * (1.0 + e.erf(x * constant_of(math.sqrt(0.5), x.dtype))))
+    if approximate == "none":
+        return x * (0.5 * (1.0 + e.erf(x * constant_of(math.sqrt(0.5), x.dtype))))
+    if approximate != "tanh":
+        raise ValueError(located(f"gelu: expected none or tanh, found {approximate!r}"))
+    cubic = x + constant_of(0.044715, x.dtype) * x * x * x
+    return x * (0.5 * (1.0 + e.tanh(constant_of(math.sqrt(2 / math.pi), x.dtype) * cubic)))
 
 
-def shifted(x: Node, axis: int | tuple[int, ...] | None) -> tuple[Node, Node, tuple[int, ...]]:
+@composite
+def softsign(x: Node) -> Node:
+    """x / (1 + |x|)."""
+    x = e.to_float(x)
+    return x / (1.0 + e.abs(x))
+
+
+@composite
+def tanhshrink(x: Node) -> Node:
+    """x - tanh(x)."""
+    return x - e.tanh(x)
+
+
+@composite
+def softshrink(x: Node, lambd: float = 0.5) -> Node:
+    """x brought nearer to 0 by `lambd`; where it is not farther away, 0 with the derivative 0."""
+    bound = constant_like(lambd, x)
+    lower = e.where(x < -bound, x + bound, x * constant_like(0, x))
+    return e.where(x > bound, x - bound, lower)
+
+
+@composite
+def hardshrink(x: Node, lambd: float = 0.5) -> Node:
+    """x, and where it is not farther than `lambd` from 0, 0 with the derivative 0."""
+    return e.where(e.abs(x) <= constant_like(lambd, x), constant_like(0, x), x)
+
+
+@composite
+def glu(inp: Node, axis: int = -1) -> Node:
+    """The first half along `axis`, times the sigmoid of the second."""
+    axis = normalized_axis("glu", axis, inp.ndim)
+    extent = inp.shape[axis]
+    if extent % 2:
+        found = f"expected an even number of elements along axis {axis}, found {extent}"
+        raise ShapeError(located(f"glu: {found}"))
+    half = extent // 2
+    return slice_(inp, axis, 0, half) * e.sigmoid(slice_(inp, axis, half, None))
+
+
+# ---- softmax
+
+Axis = int | tuple[int, ...] | None
+
+
+def shifted(x: Node, axis: Axis) -> tuple[Node, Node, tuple[int, ...]]:
     """x less its maximum along `axis`, that maximum, and the axes.
 
     The maximum counts as a constant. What is formed of both as softmax is does not depend on it, so
@@ -118,18 +244,36 @@ def shifted(x: Node, axis: int | tuple[int, ...] | None) -> tuple[Node, Node, tu
     return x - top, top, axes
 
 
-@composite
-def softmax(x: Node, axis: int = -1) -> Node:
-    """exp(x) / sum(exp(x)) along `axis`, without overflow."""
+def _class_axis(x: Node, axis: Axis) -> Axis:
+    """The axis of the classes where none is given, as in MegEngine."""
+    return (0 if x.ndim in (0, 1, 3) else 1) if axis is None else axis
+
+
+def _softmax(x: Node, axis: Axis) -> Node:
     below, _, axes = shifted(x, axis)
     weights = e.exp(below)
     return weights / reduction.sum(weights, axes)
 
 
 @composite
-def logsoftmax(x: Node, axis: int = -1) -> Node:
-    """log(softmax(x)) along `axis`, without overflow or cancellation."""
-    below, _, axes = shifted(x, axis)
+def softmax(inp: Node, axis: int | tuple[int, ...] | None = None) -> Node:
+    """exp(x) / sum(exp(x)) along `axis`, without overflow.
+
+    Without `axis`: along axis 0 of tensors with 1 or 3 axes, along axis 1 of others.
+    """
+    return _softmax(inp, _class_axis(inp, axis))
+
+
+@composite
+def softmin(inp: Node, axis: int | tuple[int, ...] | None = None) -> Node:
+    """softmax(-x)."""
+    return _softmax(-inp, _class_axis(inp, axis))
+
+
+@composite
+def logsoftmax(inp: Node, axis: int | tuple[int, ...] | None = None) -> Node:
+    """log(softmax(x)) along `axis`, without overflow or cancellation; the axis is softmax's."""
+    below, _, axes = shifted(inp, _class_axis(inp, axis))
     return below - e.log(reduction.sum(e.exp(below), axes))
 
 

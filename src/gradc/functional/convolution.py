@@ -15,7 +15,15 @@ from ..tracer.ops import contraction, window
 from ..tracer.ops import elementwise as e
 from ..tracer.ops.movement import pad, reshape, slice_, transpose
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose2d"]
+__all__ = [
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "sliding_window",
+]
 
 Sizes = int | tuple[int, ...]
 
@@ -33,6 +41,15 @@ def padded(x: Node, amounts: Shape, fill: float = 0) -> Node:
     """`x` with `amounts` elements before and behind its last axes."""
     around = (*(0,) * (x.ndim - len(amounts)), *amounts)
     return pad(x, around, around, fill=fill)
+
+
+def check_fits(name: str, x: Node, span: Shape, dilations: Shape) -> None:
+    """Raise unless the last axes of `x`, padding among them, hold a window."""
+    space = x.shape[x.ndim - len(span) :]
+    for extent, size, dilation in zip(space, span, dilations, strict=True):
+        if dilation * (size - 1) >= extent:
+            found = f"a window of {dilation * (size - 1) + 1} elements does not fit {extent}"
+            raise ShapeError(located(f"{name}: {found}"))
 
 
 def _grouped(name: str, weight: Node, groups: int, rank: int) -> Node:
@@ -68,7 +85,9 @@ def _convolved(
     _, out, channels, *span = weight.shape
     _check_input(name, x, rank, groups * channels)
     axes = tuple(range(2, rank + 2))
-    seen = window.windows(padded(x, paddings), axes, tuple(span), strides, dilations)
+    wide = padded(x, paddings)
+    check_fits(name, wide, tuple(span), dilations)
+    seen = window.windows(wide, axes, tuple(span), strides, dilations)
     places = seen.shape[2 : rank + 2]
     split = reshape(seen, (x.shape[0], groups, channels, *places, *span))
     order = (0, 1, 2, *range(3 + rank, 3 + 2 * rank), *range(3, 3 + rank))
@@ -142,6 +161,56 @@ def _check_rank(name: str, x: Node, rank: int) -> None:
         raise ShapeError(located(f"{name}: {found}"))
 
 
+def _transposed(
+    name: str, x: Node, weight: Node, bias: Node | None, sizes: tuple[Sizes, ...], groups: int
+) -> Node:
+    """The adjoint of a convolution with respect to its input."""
+    rank = x.ndim - 2
+    strides, paddings, extra, dilations = (
+        each_axis(name, what, given, rank, least)
+        for what, given, least in zip(
+            ("stride", "padding", "output_padding", "dilation"), sizes, (1, 0, 0, 1), strict=True
+        )
+    )
+    weight = _grouped(name, weight, groups, rank)
+    _, channels, out, *span = weight.shape
+    _check_input(name, x, rank, groups * channels)
+    batch, places = x.shape[0], x.shape[2:]
+    columns = transpose(reshape(weight, (groups, channels, out * prod(span))), (0, 2, 1))
+    lines = reshape(x, (batch, groups, channels, prod(places)))
+    made = contraction.matmul(reshape(columns, (1, *columns.shape)), lines)
+    split = reshape(made, (batch, groups * out, *span, *places))
+    extents = tuple(
+        max((place - 1) * step + spread * (size - 1) + 1 + more, 0)
+        for place, step, spread, size, more in zip(
+            places, strides, dilations, span, extra, strict=True
+        )
+    )
+    axes = tuple(range(2, rank + 2))
+    order = (0, 1, *range(rank + 2, 2 * rank + 2), *axes)
+    whole = window.summed(transpose(split, order), axes, strides, dilations, extents)
+    for axis, amount in zip(axes, paddings, strict=True):
+        whole = slice_(whole, axis, amount, max(whole.shape[axis] - amount, amount))
+    return _with_bias(name, whole, bias)
+
+
+@composite
+def conv_transpose1d(
+    inp: Node,
+    weight: Node,
+    bias: Node | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Node:
+    """The adjoint of `conv1d` with respect to its input; the weight is (in, out, size)."""
+    _check_rank("conv_transpose1d", inp, 3)
+    sizes = (stride, padding, output_padding, dilation)
+    return _transposed("conv_transpose1d", inp, weight, bias, sizes, groups)
+
+
 @composite
 def conv_transpose2d(
     inp: Node,
@@ -150,33 +219,54 @@ def conv_transpose2d(
     stride: int | tuple[int, ...] = 1,
     padding: int | tuple[int, ...] = 0,
     output_padding: int | tuple[int, ...] = 0,
-    groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
 ) -> Node:
     """The adjoint of `conv2d` with respect to its input; the weight is (in, out, rows, columns)."""
-    name = "conv_transpose2d"
+    _check_rank("conv_transpose2d", inp, 4)
+    sizes = (stride, padding, output_padding, dilation)
+    return _transposed("conv_transpose2d", inp, weight, bias, sizes, groups)
+
+
+@composite
+def conv_transpose3d(
+    inp: Node,
+    weight: Node,
+    bias: Node | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Node:
+    """The adjoint of `conv3d` with respect to its input; the weight is (in, out, *window)."""
+    _check_rank("conv_transpose3d", inp, 5)
+    sizes = (stride, padding, output_padding, dilation)
+    return _transposed("conv_transpose3d", inp, weight, bias, sizes, groups)
+
+
+# ---- windows themselves
+
+
+@composite
+def sliding_window(
+    inp: Node,
+    kernel_size: int | tuple[int, ...],
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+    dilation: int | tuple[int, ...] = 1,
+) -> Node:
+    """The windows of (batch, channels, height, width): (batch, channels, *places, *window)."""
+    name = "sliding_window"
     _check_rank(name, inp, 4)
-    strides, dilations = (
+    span, strides, dilations = (
         each_axis(name, what, given, 2, 1)
-        for what, given in (("stride", stride), ("dilation", dilation))
-    )
-    paddings = each_axis(name, "padding", padding, 2)
-    extra = each_axis(name, "output_padding", output_padding, 2)
-    weight = _grouped(name, weight, groups, 2)
-    _, channels, out, *span = weight.shape
-    _check_input(name, inp, 2, groups * channels)
-    places = inp.shape[2:]
-    columns = transpose(reshape(weight, (groups, channels, out * prod(span))), (0, 2, 1))
-    lines = reshape(inp, (inp.shape[0], groups, channels, prod(places)))
-    made = contraction.matmul(reshape(columns, (1, *columns.shape)), lines)
-    split = reshape(made, (inp.shape[0], groups * out, *span, *places))
-    extents = tuple(
-        (place - 1) * step + spread * (size - 1) + 1 + more
-        for place, step, spread, size, more in zip(
-            places, strides, dilations, span, extra, strict=True
+        for what, given in (
+            ("kernel_size", kernel_size),
+            ("stride", stride),
+            ("dilation", dilation),
         )
     )
-    whole = window.summed(transpose(split, (0, 1, 4, 5, 2, 3)), (2, 3), strides, dilations, extents)
-    for axis, amount in enumerate(paddings, 2):
-        whole = slice_(whole, axis, amount, whole.shape[axis] - amount)
-    return _with_bias(name, whole, bias)
+    wide = padded(inp, each_axis(name, "padding", padding, 2))
+    check_fits(name, wide, span, dilations)
+    return window.windows(wide, (2, 3), span, strides, dilations)

@@ -1,11 +1,12 @@
-"""Tensors made of nothing but numbers."""
+"""Tensors made of nothing but numbers. Without `dtype` they have the default floating type."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..tracer.composite import composite
-from ..tracer.dtypes import DType, as_dtype, bool_, default_float, int32
+from ..tracer.dtypes import DType, as_dtype, default_float, float64, int32
+from ..tracer.errors import located
 from ..tracer.ir import Node, Shape, node
 from ..tracer.ops import elementwise as e
 from ..tracer.ops import movement, sources
@@ -34,8 +35,8 @@ def _shape(given: int | Shape) -> Shape:
 
 @composite
 def full(shape: int | Shape, value: Node, dtype: Any = None) -> Node:
-    """`value` everywhere."""
-    plain = value if dtype is None and value.dtype is bool_ else cast_to(value, _dtype(dtype))
+    """`value` everywhere; without `dtype`, in the type of the value."""
+    plain = value if dtype is None else cast_to(value, as_dtype(dtype))
     return movement.broadcast(plain, _shape(shape))
 
 
@@ -52,21 +53,21 @@ def ones(shape: int | Shape, dtype: Any = None) -> Node:
 
 
 @composite
-def zeros_like(x: Node) -> Node:
-    """Zeros in the shape and type of x."""
-    return sources.full(0, x.shape, x.dtype)
+def zeros_like(inp: Node) -> Node:
+    """Zeros in the shape and type of `inp`."""
+    return sources.full(0, inp.shape, inp.dtype)
 
 
 @composite
-def ones_like(x: Node) -> Node:
-    """Ones in the shape and type of x."""
-    return sources.full(1, x.shape, x.dtype)
+def ones_like(inp: Node) -> Node:
+    """Ones in the shape and type of `inp`."""
+    return sources.full(1, inp.shape, inp.dtype)
 
 
 @composite
-def full_like(x: Node, value: Node) -> Node:
-    """`value` everywhere, in the shape and type of x."""
-    return movement.broadcast(cast_to(value, x.dtype), x.shape)
+def full_like(inp: Node, value: Node) -> Node:
+    """`value` everywhere, in the shape and type of `inp`."""
+    return movement.broadcast(cast_to(value, inp.dtype), inp.shape)
 
 
 def ramp(count: int, dtype: DType, axis: int = 0, shape: Shape | None = None) -> Node:
@@ -78,21 +79,32 @@ def ramp(count: int, dtype: DType, axis: int = 0, shape: Shape | None = None) ->
 def arange(start: float = 0, stop: float | None = None, step: float = 1, dtype: Any = None) -> Node:
     """The numbers from `start` (0, where one number is given) to before `stop`, in steps."""
     low, high = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise ValueError(located("arange: expected a step that is not 0"))
     kind = _dtype(dtype)
     count = max(-int(-(high - low) // step), 0)
-    places = ramp(count, kind)
-    stretched = places if step == 1 else places * sources.constant_of(step, kind)
-    return stretched if low == 0 else stretched + sources.constant_of(low, kind)
+    whole = low == int(low) and step == int(step)
+    inner = kind if kind.is_float or whole else float64
+    places = ramp(count, inner)
+    stretched = places if step == 1 else places * sources.constant_of(step, inner)
+    return cast_to(stretched if low == 0 else stretched + sources.constant_of(low, inner), kind)
 
 
 @composite
 def linspace(start: float, stop: float, num: int, dtype: Any = None) -> Node:
     """`num` numbers from `start` to `stop`, both included, at equal distances."""
     kind = _dtype(dtype)
+    if num < 0:
+        raise ValueError(located(f"linspace: expected a number from 0 on, found {num}"))
+    if num < 2:
+        return sources.full(start, (num,), kind)
     floating = kind if kind.is_float else default_float()
-    step = (stop - start) / (num - 1) if num > 1 else 0.0
-    scaled = ramp(num, floating) * sources.constant_of(step, floating)
-    return cast_to(scaled + sources.constant_of(start, floating), kind)
+    first, last, step = (
+        sources.constant_of(each, floating) for each in (start, stop, (stop - start) / (num - 1))
+    )
+    place = ramp(num, int32)
+    at_end = e.eq(place, sources.constant_of(num - 1, int32))
+    return cast_to(e.where(at_end, last, first + ramp(num, floating) * step), kind)
 
 
 @composite

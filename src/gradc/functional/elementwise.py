@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..tracer.composite import composite
-from ..tracer.dtypes import bool_
+from ..tracer.dtypes import DType, bfloat16
 from ..tracer.ir import Node, Op
 from ..tracer.ops import elementwise as e
-from ..tracer.ops.kinds import cast_to
 from ..tracer.ops.sources import constant_like, constant_of
 from ..tracer.tensor import Tensor
 
@@ -32,40 +33,40 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "cbrt",
     "ceil",
     "clamp",
     "clip",
     "cos",
     "cosh",
     "div",
-    "equal",
+    "divide",
     "erf",
     "exp",
+    "exp2",
     "expm1",
     "floor",
     "floor_div",
-    "greater",
-    "greater_equal",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
+    "floor_divide",
+    "hypot",
     "log",
     "log1p",
+    "log2",
+    "log10",
     "logaddexp",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
     "maximum",
     "minimum",
     "mod",
     "mul",
+    "multiply",
+    "nan_to_num",
     "neg",
-    "not_equal",
+    "negative",
     "pow",
+    "power",
     "reciprocal",
+    "remainder",
+    "rint",
     "round",
     "rsqrt",
     "sign",
@@ -74,14 +75,18 @@ __all__ = [
     "sqrt",
     "square",
     "sub",
+    "subtract",
     "tan",
     "tanh",
     "true_div",
-    "where",
+    "trunc",
+    "xlogy",
 ]
 
 
-def _unary(op: Any, doc: str) -> Callable[..., Tensor]:
+def unary(op: Any, doc: str) -> Callable[..., Tensor]:
+    """The function of a tensor that `op` is."""
+
     def function(x: Node) -> Node:
         made: Node = op(x)
         return made
@@ -89,7 +94,9 @@ def _unary(op: Any, doc: str) -> Callable[..., Tensor]:
     return _named(function, op, doc)
 
 
-def _binary(op: Any, doc: str) -> Callable[..., Tensor]:
+def binary(op: Any, doc: str) -> Callable[..., Tensor]:
+    """The function of two tensors that `op` is."""
+
     def function(x: Node, y: Node) -> Node:
         made: Node = op(x, y)
         return made
@@ -103,95 +110,54 @@ def _named(function: Any, op: Op, doc: str) -> Callable[..., Tensor]:
     return composite(function)
 
 
-add = _binary(e.add, "x + y")
-sub = _binary(e.sub, "x - y")
-mul = _binary(e.mul, "x * y")
-div = true_div = _binary(e.div, "x / y, in floats")
-floor_div = _binary(e.floordiv, "x // y")
-mod = _binary(e.mod, "x % y")
-neg = _unary(e.neg, "-x")
-abs = absolute = _unary(e.abs, "The absolute value")
-sign = _unary(e.sign, "-1, 0 or 1 by the sign")
+add = binary(e.add, "x + y")
+sub = subtract = binary(e.sub, "x - y")
+mul = multiply = binary(e.mul, "x * y")
+div = divide = true_div = binary(e.div, "x / y, in floats")
+floor_div = floor_divide = binary(e.floordiv, "x // y")
+mod = remainder = binary(e.mod, "x % y")
+neg = negative = unary(e.neg, "-x")
+abs = absolute = unary(e.abs, "The absolute value")
+sign = unary(e.sign, "-1, 0 or 1 by the sign")
 
-exp = _unary(e.exp, "e to the power x")
-expm1 = _unary(e.expm1, "exp(x) - 1, exact near 0")
-log = _unary(e.log, "The natural logarithm")
-log1p = _unary(e.log1p, "log(1 + x), exact near 0")
-sqrt = _unary(e.sqrt, "The square root")
-rsqrt = _unary(e.rsqrt, "1 / sqrt(x)")
-erf = _unary(e.erf, "The error function")
+exp = unary(e.exp, "e to the power x")
+exp2 = unary(e.exp2, "2 to the power x")
+expm1 = unary(e.expm1, "exp(x) - 1, exact near 0")
+log = unary(e.log, "The natural logarithm")
+log2 = unary(e.log2, "The logarithm to the base 2")
+log10 = unary(e.log10, "The logarithm to the base 10")
+log1p = unary(e.log1p, "log(1 + x), exact near 0")
+logaddexp = binary(e.logaddexp, "log(exp(x) + exp(y))")
+sqrt = unary(e.sqrt, "The square root")
+rsqrt = unary(e.rsqrt, "1 / sqrt(x)")
+hypot = binary(e.hypot, "sqrt(x^2 + y^2)")
+erf = unary(e.erf, "The error function")
 
-sin = _unary(e.sin, "The sine")
-cos = _unary(e.cos, "The cosine")
-tan = _unary(e.tan, "The tangent")
-asin = arcsin = _unary(e.asin, "The inverse sine")
-acos = arccos = _unary(e.acos, "The inverse cosine")
-atan = arctan = _unary(e.atan, "The inverse tangent")
-sinh = _unary(e.sinh, "The hyperbolic sine")
-cosh = _unary(e.cosh, "The hyperbolic cosine")
-tanh = _unary(e.tanh, "The hyperbolic tangent")
-asinh = arcsinh = _unary(e.asinh, "The inverse hyperbolic sine")
-acosh = arccosh = _unary(e.acosh, "The inverse hyperbolic cosine")
-atanh = arctanh = _unary(e.atanh, "The inverse hyperbolic tangent")
+sin = unary(e.sin, "The sine")
+cos = unary(e.cos, "The cosine")
+tan = unary(e.tan, "The tangent")
+asin = arcsin = unary(e.asin, "The inverse sine")
+acos = arccos = unary(e.acos, "The inverse cosine")
+atan = arctan = unary(e.atan, "The inverse tangent")
+sinh = unary(e.sinh, "The hyperbolic sine")
+cosh = unary(e.cosh, "The hyperbolic cosine")
+tanh = unary(e.tanh, "The hyperbolic tangent")
+asinh = arcsinh = unary(e.asinh, "The inverse hyperbolic sine")
+acosh = arccosh = unary(e.acosh, "The inverse hyperbolic cosine")
+atanh = arctanh = unary(e.atanh, "The inverse hyperbolic tangent")
 
-floor = _unary(e.floor, "The next whole number below")
-ceil = _unary(e.ceil, "The next whole number above")
-round = _unary(e.round, "Rounding")
+floor = unary(e.floor, "The next whole number below")
+ceil = unary(e.ceil, "The next whole number above")
+round = rint = unary(e.round, "Rounding")
 
-maximum = _binary(e.maximum, "The larger of two")
-minimum = _binary(e.minimum, "The smaller of two")
-
-equal = _binary(e.eq, "x == y")
-not_equal = _binary(e.ne, "x != y")
-less = _binary(e.lt, "x < y")
-less_equal = _binary(e.le, "x <= y")
-greater = _binary(e.gt, "x > y")
-greater_equal = _binary(e.ge, "x >= y")
-logical_not = _unary(e.logical_not, "Whether x is zero")
+maximum = binary(e.maximum, "The larger of two")
+minimum = binary(e.minimum, "The smaller of two")
 
 
 @composite
-def logical_and(x: Node, y: Node) -> Node:
-    """Whether both are not zero."""
-    return e.bit_and(cast_to(x, bool_), cast_to(y, bool_))
-
-
-@composite
-def logical_or(x: Node, y: Node) -> Node:
-    """Whether one or both are not zero."""
-    return e.bit_or(cast_to(x, bool_), cast_to(y, bool_))
-
-
-@composite
-def logical_xor(x: Node, y: Node) -> Node:
-    """Whether one, but not both, is not zero."""
-    return e.bit_xor(cast_to(x, bool_), cast_to(y, bool_))
-
-
-@composite
-def isnan(x: Node) -> Node:
-    """Whether x is not a number."""
-    return e.ne(x, x)
-
-
-@composite
-def isinf(x: Node) -> Node:
-    """Whether x is inf or -inf."""
-    floating = e.to_float(x)
-    return e.eq(e.abs(floating), constant_of(math.inf, floating.dtype))
-
-
-@composite
-def isfinite(x: Node) -> Node:
-    """Whether x is neither inf, -inf nor NaN."""
-    floating = e.to_float(x)
-    return e.lt(e.abs(floating), constant_of(math.inf, floating.dtype))
-
-
-@composite
-def where(mask: Node, x: Node, y: Node) -> Node:
-    """x where `mask` holds, else y; the side that is not taken gets a zero derivative."""
-    return e.where(mask, x, y)
+def trunc(x: Node) -> Node:
+    """The next whole number towards 0."""
+    return e.where(x < 0, e.ceil(x), e.floor(x))
 
 
 @composite
@@ -218,18 +184,18 @@ def reciprocal(x: Node) -> Node:
 
 
 @composite
-def atan2(y: Node, x: Node) -> Node:
-    """The angle of the point (x, y), from -pi to pi; its derivative at the origin is NaN.
+def cbrt(x: Node) -> Node:
+    """The cube root, with the sign of x; the derivative at 0 is inf."""
+    x = e.to_float(x)
+    negative = x < 0
+    root = e.to_power(e.where(negative, -x, x), 1 / 3)
+    return e.where(negative, -root, root)
 
-    The smaller coordinate is divided by the larger one, so that derivatives hold on the axes too.
-    """
-    y, x = e.to_float(y), e.to_float(x)
-    steep = e.abs(y) > e.abs(x)
-    angle = e.atan(e.where(steep, x, y) / e.where(steep, y, x))
-    quarter, half = constant_of(math.pi / 2, angle.dtype), constant_of(math.pi, angle.dtype)
-    upwards = e.where(y < 0.0, -quarter, quarter)
-    turned = e.where(x < 0.0, angle + e.where(y < 0.0, -half, half), angle)
-    return e.where(steep, upwards - angle, turned)
+
+@composite
+def atan2(y: Node, x: Node) -> Node:
+    """The angle of the point (x, y), from -pi to pi; its derivatives at the origin are 0."""
+    return e.atan2(y, x)
 
 
 arctan2 = atan2
@@ -241,10 +207,43 @@ def pow(x: Any, y: Any) -> Tensor:
     return made
 
 
+power = pow
+
+
 @composite
-def logaddexp(x: Node, y: Node) -> Node:
-    """log(exp(x) + exp(y)), without overflow."""
-    return e.to_float(x) + softplus_of(y - x)
+def xlogy(x: Node, y: Node) -> Node:
+    """x log(y), which is 0 where x is 0 even if log(y) is infinite."""
+    x, y = e.to_float(x), e.to_float(y)
+    return xlogy_of(x, y)
+
+
+def xlogy_of(x: Node, y: Node) -> Node:
+    """x log(y), and 0 where x is 0 and log(y) infinite."""
+    infinite = e.bit_or(e.eq(y, constant_like(0, y)), e.isinf(y))
+    vanishes = e.bit_and(e.eq(x, constant_like(0, x)), infinite)
+    return x * e.log(e.where(vanishes, constant_like(1, y), y))
+
+
+@composite
+def nan_to_num(
+    x: Node, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Node:
+    """x with numbers in place of NaN and the infinities (None: the ends of the type)."""
+    if not x.dtype.is_float:
+        return x
+    largest = _largest(x.dtype)
+    infinity = constant_of(math.inf, x.dtype)
+    for bad, value in (
+        (e.isnan(x), nan),
+        (e.eq(x, infinity), largest if posinf is None else posinf),
+        (e.eq(x, -infinity), -largest if neginf is None else neginf),
+    ):
+        x = e.where(bad, constant_of(value, x.dtype), x)
+    return x
+
+
+def _largest(dtype: DType) -> float:
+    return (2 - 2**-7) * 2.0**127 if dtype is bfloat16 else float(np.finfo(dtype.storage).max)
 
 
 def softplus_of(x: Node) -> Node:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from ..tracer.composite import composite
-from ..tracer.dtypes import int32
+from ..tracer.dtypes import int32, int64
 from ..tracer.errors import DTypeError, ShapeError, located
 from ..tracer.ir import Node, node
 from ..tracer.ops import elementwise as e
-from ..tracer.ops import movement, reduction, sources
-from ..tracer.ops.indexing import place, scatter_set_op, take_op
+from ..tracer.ops import markers, movement, reduction, sources
+from ..tracer.ops.indexing import place, scatter_add_op, scatter_set_op, take_op
 from ..tracer.ops.kinds import cast_to, normalized_axis
 from ..tracer.ops.sources import constant_like, constant_of
 
-__all__ = ["embedding", "gather", "indexing_one_hot", "one_hot", "scatter", "take"]
+__all__ = [
+    "embedding",
+    "gather",
+    "index_select",
+    "indexing_one_hot",
+    "one_hot",
+    "scatter",
+    "scatter_add",
+    "take",
+    "take_along_axis",
+]
 
 
 def as_places(index: Node, size: int, negative: bool = True) -> Node:
@@ -22,20 +32,49 @@ def as_places(index: Node, size: int, negative: bool = True) -> Node:
     return place(index, size, negative)
 
 
-@composite
-def take(x: Node, axis: int, index: Node) -> Node:
-    """The lines of x at `index` along `axis`; the axes of `index` stand in its place."""
-    axis = normalized_axis("take", axis, x.ndim)
-    return node(take_op, (x, as_places(index, x.shape[axis])), (axis,))
+def taken_from_flat(flat: Node, places: Node) -> Node:
+    """The elements of a vector at `places`, which are known to lie within it."""
+    return node(take_op, (flat, places), (0,))
 
 
 @composite
-def embedding(inp: Node, weight: Node) -> Node:
-    """The rows of `weight` that `inp` names."""
-    return node(take_op, (weight, as_places(inp, weight.shape[0])), (0,))
+def take(inp: Node, axis: int, index: Node) -> Node:
+    """The lines of `inp` at `index` along `axis`; the axes of `index` stand in its place."""
+    axis = normalized_axis("take", axis, inp.ndim)
+    return node(take_op, (inp, as_places(index, inp.shape[axis])), (axis,))
 
 
-def _flat_places(x: Node, axis: int, index: Node) -> Node:
+index_select = take
+
+
+@composite
+def embedding(
+    inp: Node,
+    weight: Node,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float | None = None,
+) -> Node:
+    """The rows of `weight` that `inp` names; no derivative goes to the row `padding_idx`."""
+    if max_norm is not None or norm_type is not None:
+        raise ValueError(located("embedding: max_norm and norm_type are not supported"))
+    size = weight.shape[0] if weight.ndim else 0
+    places = as_places(inp, size)
+    rows = node(take_op, (weight, places), (0,))
+    if padding_idx is None:
+        return rows
+    if not -size <= padding_idx < size:
+        found = f"expected a row from {-size} to {size - 1}, found {padding_idx}"
+        raise ShapeError(located(f"embedding: padding_idx: {found}"))
+    padded = e.eq(places, constant_of(padding_idx % size, places.dtype))
+    mask = movement.reshape(padded, (*padded.shape, *(1,) * (weight.ndim - 1)))
+    return e.where(mask, node(markers.stop, (rows,)), rows)
+
+
+# ---- one place for each element
+
+
+def _flat_places(name: str, x: Node, axis: int, index: Node) -> Node:
     """Of each element of `index`: the place in the flat x that it names along `axis`."""
     fits = index.ndim == x.ndim and all(
         i == axis or have <= want
@@ -43,32 +82,80 @@ def _flat_places(x: Node, axis: int, index: Node) -> Node:
     )
     if not fits:
         shapes = f"{list(index.shape)} for {list(x.shape)}"
-        raise ShapeError(located(f"gather: the index does not fit, found {shapes}"))
+        raise ShapeError(located(f"{name}: the index does not fit, found {shapes}"))
     here = as_places(index, x.shape[axis])
+    return _flattened(x, axis, here)
+
+
+def _flattened(x: Node, axis: int, here: Node) -> Node:
+    """`here`, places along `axis`, as places in the flat x."""
+    kind = int64 if x.type.size >= 1 << 31 or here.dtype is int64 else int32
     total: Node | None = None
     for i, extent in enumerate(x.shape):
-        at = here if i == axis else node(sources.iota, (), (i, index.shape, here.dtype))
-        total = at if total is None else total * constant_of(extent, here.dtype) + at
+        at = node(sources.iota, (), (i, here.shape, kind)) if i != axis else cast_to(here, kind)
+        total = at if total is None else total * constant_of(extent, kind) + at
     assert total is not None
     return total
 
 
-@composite
-def gather(x: Node, axis: int, index: Node) -> Node:
-    """out[i, j] = x[index[i, j], j] for axis 0, and so on; `index` has as many axes as x."""
-    axis = normalized_axis("gather", axis, x.ndim)
+def taken_along(x: Node, axis: int, places: Node) -> Node:
+    """out[i, j] = x[places[i, j], j] for axis 0, and so on; the places are not checked."""
     flat = movement.reshape(x, (x.type.size,))
-    return node(take_op, (flat, _flat_places(x, axis, index)), (0,))
+    return taken_from_flat(flat, _flattened(x, axis, places))
 
 
 @composite
-def scatter(x: Node, axis: int, index: Node, source: Node) -> Node:
-    """x after x[index[i, j], j] = source[i, j] for axis 0, and so on; the last writer stays."""
-    axis = normalized_axis("scatter", axis, x.ndim)
-    flat = movement.reshape(x, (x.type.size,))
-    places = _flat_places(x, axis, index)
-    made = node(scatter_set_op, (flat, places, cast_to(source, x.dtype)), (0,))
-    return movement.reshape(made, x.shape)
+def gather(inp: Node, axis: int, index: Node) -> Node:
+    """out[i, j] = inp[index[i, j], j] for axis 0, and so on; `index` has as many axes as `inp`."""
+    axis = normalized_axis("gather", axis, inp.ndim)
+    flat = movement.reshape(inp, (inp.type.size,))
+    return taken_from_flat(flat, _flat_places("gather", inp, axis, index))
+
+
+@composite
+def take_along_axis(inp: Node, indices: Node, axis: int) -> Node:
+    """`gather` in NumPy's order of arguments."""
+    axis = normalized_axis("take_along_axis", axis, inp.ndim)
+    flat = movement.reshape(inp, (inp.type.size,))
+    return taken_from_flat(flat, _flat_places("take_along_axis", inp, axis, indices))
+
+
+@composite
+def scatter(inp: Node, axis: int, index: Node, source: Node) -> Node:
+    """`inp` after inp[index[i, j], j] = source[i, j] for axis 0, and so on; the last one stays."""
+    axis = normalized_axis("scatter", axis, inp.ndim)
+    flat = movement.reshape(inp, (inp.type.size,))
+    places = _flat_places("scatter", inp, axis, index)
+    updates = _updates("scatter", source, inp, index)
+    return movement.reshape(node(scatter_set_op, (flat, places, updates), (0,)), inp.shape)
+
+
+@composite
+def scatter_add(inp: Node, axis: int, index: Node, source: Node) -> Node:
+    """`inp` after inp[index[i, j], j] += source[i, j] for axis 0, and so on."""
+    axis = normalized_axis("scatter_add", axis, inp.ndim)
+    flat = movement.reshape(inp, (inp.type.size,))
+    places = _flat_places("scatter_add", inp, axis, index)
+    updates = _updates("scatter_add", source, inp, index)
+    return movement.reshape(node(scatter_add_op, (flat, places, updates), (0,)), inp.shape)
+
+
+def _updates(name: str, source: Node, x: Node, index: Node) -> Node:
+    """`source` as large as `index`: the elements beyond it are left out."""
+    fits = source.ndim == x.ndim and all(
+        have >= want for have, want in zip(source.shape, index.shape, strict=True)
+    )
+    if not source.ndim:
+        return movement.broadcast(cast_to(source, x.dtype), index.shape)
+    if not fits:
+        found = f"expected a source of the shape {list(index.shape)}, found {list(source.shape)}"
+        raise ShapeError(located(f"{name}: {found}"))
+    for axis, extent in enumerate(index.shape):
+        source = movement.slice_(source, axis, 0, extent)
+    return cast_to(source, x.dtype)
+
+
+# ---- places as masks
 
 
 def is_at(index: Node, shape: tuple[int, ...], axis: int, negative: bool = True) -> Node:
@@ -83,16 +170,16 @@ def is_at(index: Node, shape: tuple[int, ...], axis: int, negative: bool = True)
 
 
 @composite
-def one_hot(x: Node, num_classes: int) -> Node:
-    """A new last axis (int32) with 1 at the place that x names, else 0."""
-    shape = (*x.shape, num_classes)
-    return cast_to(is_at(x, shape, x.ndim, negative=False), int32)
+def one_hot(inp: Node, num_classes: int) -> Node:
+    """A new last axis (int32) with 1 at the place that `inp` names, else 0."""
+    shape = (*inp.shape, num_classes)
+    return cast_to(is_at(inp, shape, inp.ndim, negative=False), int32)
 
 
 @composite
-def indexing_one_hot(x: Node, index: Node, axis: int = 1, keepdims: bool = False) -> Node:
-    """The element of each line of x along `axis` that `index` names."""
-    axis = normalized_axis("indexing_one_hot", axis, x.ndim)
-    picked = e.where(is_at(index, x.shape, axis), x, constant_like(0, x))
-    made = reduction.sum(picked, (axis,))
-    return made if keepdims else movement.reshape(made, (*x.shape[:axis], *x.shape[axis + 1 :]))
+def indexing_one_hot(src: Node, index: Node, axis: int = 1, keepdims: bool = False) -> Node:
+    """The element of each line of `src` along `axis` that `index` names."""
+    axis = normalized_axis("indexing_one_hot", axis, src.ndim)
+    picked = e.where(is_at(index, src.shape, axis), src, constant_like(0, src))
+    made = cast_to(reduction.sum(picked, (axis,)), src.dtype)
+    return made if keepdims else movement.reshape(made, (*src.shape[:axis], *src.shape[axis + 1 :]))

@@ -1,41 +1,102 @@
-"""Pooling: reductions over the windows of (batch, channels, height, width)."""
+"""Pooling: reductions over the windows of (batch, channels, *space)."""
 
 from __future__ import annotations
 
 from math import prod
 
 from ..tracer.composite import composite
+from ..tracer.dtypes import DType, bool_, int64
+from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node, Shape, node
 from ..tracer.methods import mean_of
 from ..tracer.ops import contraction, reduction, sources, window
 from ..tracer.ops import elementwise as e
-from ..tracer.ops.movement import reshape
+from ..tracer.ops.kinds import cast_to
+from ..tracer.ops.movement import concat, reshape, slice_
 from ..tracer.ops.sources import constant_like, constant_of
-from .convolution import each_axis, padded
+from .convolution import check_fits, each_axis, padded
 
-__all__ = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "max_pool2d"]
+__all__ = [
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+]
+
+Sizes = int | tuple[int, ...]
+Windows = tuple[Sizes, Sizes | None, Sizes]
+"""The size of the windows, their stride (None: the size) and the padding."""
 
 
-def _lines(
-    name: str, x: Node, kernel: int | tuple[int, ...], stride: object, padding: object, fill: float
-) -> Node:
+def _lines(name: str, x: Node, rank: int, windows: Windows, fill: float) -> Node:
     """The windows of `x`, each as one line behind the places."""
-    span = each_axis(name, "kernel_size", kernel, 2, 1)
-    given = span if stride is None else stride
-    strides = each_axis(name, "stride", given, 2, 1)  # type: ignore[arg-type]
-    amounts = each_axis(name, "padding", padding, 2)  # type: ignore[arg-type]
-    axes = (x.ndim - 2, x.ndim - 1)
-    seen = window.windows(padded(x, amounts, fill), axes, span, strides, (1, 1))
+    if x.ndim != rank + 2:
+        found = f"expected (batch, channels, *space) with {rank + 2} axes, found {list(x.shape)}"
+        raise ShapeError(located(f"{name}: {found}"))
+    kernel, stride, padding = windows
+    span = each_axis(name, "kernel_size", kernel, rank, 1)
+    strides = each_axis(name, "stride", span if stride is None else stride, rank, 1)
+    amounts = each_axis(name, "padding", padding, rank)
+    if any(amount >= size for amount, size in zip(amounts, span, strict=True)):
+        found = f"expected a padding below the window {list(span)}, found {list(amounts)}"
+        raise ShapeError(located(f"{name}: {found}"))
+    axes, ones = tuple(range(2, rank + 2)), (1,) * rank
+    wide = padded(x, amounts, fill)
+    check_fits(name, wide, span, ones)
+    seen = window.windows(wide, axes, span, strides, ones)
     return reshape(seen, (*seen.shape[: x.ndim], prod(span)))
 
 
-def _first_largest(lines: Node) -> Node:
-    """The largest element of each line; its derivative goes to the first of several."""
+def _at_first_largest(x: Node, axis: int) -> Node:
+    """The largest element of each line of x along `axis`, which keeps the extent 1.
+
+    The derivative goes to the first of several.
+    """
+    at = reduction.argmax(x, (axis,))
+    ramp = node(sources.iota, (), (axis, x.shape, at.dtype))
+    taken = e.where(e.eq(ramp, at), x, constant_like(0, x))
+    return cast_to(reduction.sum(taken, (axis,)), x.dtype)
+
+
+def _lowest(dtype: DType) -> float:
+    if dtype.is_float:
+        return float("-inf")
+    return 0 if dtype is bool_ or dtype.kind == "u" else -(2 ** (dtype.bits - 1))
+
+
+def _max_pool(name: str, x: Node, rank: int, windows: Windows) -> Node:
+    lines = _lines(name, x, rank, windows, _lowest(x.dtype))
+    return reshape(_at_first_largest(lines, lines.ndim - 1), lines.shape[:-1])
+
+
+def _avg_pool(name: str, x: Node, rank: int, windows: Windows, mode: str) -> Node:
+    mode = mode.lower()
+    if mode not in ("average", "average_count_exclude_padding"):
+        expected = "expected average or average_count_exclude_padding"
+        raise ValueError(located(f"{name}: {expected}, found {mode!r}"))
+    x = e.to_float(x)
+    lines = _lines(name, x, rank, windows, 0)
     last = (lines.ndim - 1,)
-    at = reduction.argmax(lines, last)
-    ramp = node(sources.iota, (), (last[0], lines.shape, at.dtype))
-    taken = e.where(e.eq(ramp, at), lines, constant_like(0, lines))
-    return reshape(reduction.sum(taken, last), lines.shape[:-1])
+    if mode == "average" or not any(each_axis(name, "padding", windows[2], rank)):
+        return reshape(mean_of(lines, last), lines.shape[:-1])
+    inside = _lines(name, sources.full(1, x.shape, x.dtype), rank, windows, 0)
+    made = e.div(reduction.sum(lines, last), reduction.sum(inside, last))
+    return reshape(made, lines.shape[:-1])
+
+
+@composite
+def max_pool1d(
+    inp: Node,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+) -> Node:
+    """The largest element of each window of (batch, channels, length); see max_pool2d."""
+    return _max_pool("max_pool1d", inp, 1, (kernel_size, stride, padding))
 
 
 @composite
@@ -49,8 +110,30 @@ def max_pool2d(
 
     `stride` is the size of the window unless it is given.
     """
-    fill = float("-inf") if inp.dtype.is_float else -(2 ** (inp.dtype.bits - 1))
-    return _first_largest(_lines("max_pool2d", inp, kernel_size, stride, padding, fill))
+    return _max_pool("max_pool2d", inp, 2, (kernel_size, stride, padding))
+
+
+@composite
+def max_pool3d(
+    inp: Node,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+) -> Node:
+    """The largest element of each window in three dimensions; see max_pool2d."""
+    return _max_pool("max_pool3d", inp, 3, (kernel_size, stride, padding))
+
+
+@composite
+def avg_pool1d(
+    inp: Node,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    mode: str = "average_count_exclude_padding",
+) -> Node:
+    """The mean of each window of (batch, channels, length); see avg_pool2d."""
+    return _avg_pool("avg_pool1d", inp, 1, (kernel_size, stride, padding), mode)
 
 
 @composite
@@ -64,35 +147,51 @@ def avg_pool2d(
     """The mean of each window: of its elements within the input, or, with mode "average", of all
     of them, the padding among them as 0.
     """
-    if mode not in ("average", "average_count_exclude_padding"):
-        raise ValueError(f"avg_pool2d: expected one of the two modes, found {mode!r}")
-    inp = e.to_float(inp)
-    lines = _lines("avg_pool2d", inp, kernel_size, stride, padding, 0)
-    if mode == "average" or not any(each_axis("avg_pool2d", "padding", padding, 2)):
-        return reshape(mean_of(lines, (lines.ndim - 1,)), lines.shape[:-1])
-    ones = sources.full(1, inp.shape, inp.dtype)
-    inside = _lines("avg_pool2d", ones, kernel_size, stride, padding, 0)
-    last = (lines.ndim - 1,)
-    made = e.div(reduction.sum(lines, last), reduction.sum(inside, last))
-    return reshape(made, lines.shape[:-1])
+    return _avg_pool("avg_pool2d", inp, 2, (kernel_size, stride, padding), mode)
+
+
+@composite
+def avg_pool3d(
+    inp: Node,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    mode: str = "average_count_exclude_padding",
+) -> Node:
+    """The mean of each window in three dimensions; see avg_pool2d."""
+    return _avg_pool("avg_pool3d", inp, 3, (kernel_size, stride, padding), mode)
+
+
+# ---- parts
+
+
+def _part_sizes(name: str, x: Node, given: Sizes) -> Shape:
+    if x.ndim < 2 or not all(x.shape[-2:]):
+        found = f"expected (..., height, width) with elements, found {list(x.shape)}"
+        raise ShapeError(located(f"{name}: {found}"))
+    return each_axis(name, "oshp", given, 2, 1)
 
 
 def _share(extent: int, places: int, like: Node) -> Node:
-    """A matrix (places, extent): how much each element counts in the mean of each part."""
+    """A matrix (places, extent): how much each element counts in the mean of each part.
+
+    Part i goes from floor(i extent / places) to ceil((i + 1) extent / places).
+    """
     shape = (places, extent)
-    place = node(sources.iota, (), (0, shape, like.dtype))
-    element = node(sources.iota, (), (1, shape, like.dtype))
-    size = constant_of(extent, like.dtype) / constant_of(places, like.dtype)
-    begin, end = e.floor(place * size), e.ceil((place + 1.0) * size)
+    place = node(sources.iota, (), (0, shape, int64))
+    element = node(sources.iota, (), (1, shape, int64))
+    size, count, one = (constant_of(each, int64) for each in (extent, places, 1))
+    begin = e.floordiv(place * size, count)
+    end = e.floordiv((place + one) * size + count - one, count)
     inside = e.bit_and(e.ge(element, begin), e.lt(element, end))
-    return e.where(inside, 1.0 / (end - begin), constant_like(0, like))
+    return e.where(inside, 1.0 / cast_to(end - begin, like.dtype), constant_like(0, like))
 
 
 @composite
 def adaptive_avg_pool2d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
     """The means of `oshp` parts, as equal as they can be; neighbours may share an element."""
     inp = e.to_float(inp)
-    rows, columns = each_axis("adaptive_avg_pool2d", "oshp", oshp, 2, 1)
+    rows, columns = _part_sizes("adaptive_avg_pool2d", inp, oshp)
     *lead, height, width = inp.shape
     flat = reshape(inp, (prod(lead), height, width))
     across = contraction.matmul(_share(height, rows, inp), flat)
@@ -100,30 +199,21 @@ def adaptive_avg_pool2d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
     return reshape(made, (*lead, rows, columns))
 
 
-def _parts(extent: int, places: int) -> tuple[Shape, Shape]:
+def _parts(extent: int, places: int) -> list[tuple[int, int]]:
     """Where each of `places` parts begins and ends."""
-    begins = tuple(place * extent // places for place in range(places))
-    ends = tuple(-(-(place + 1) * extent // places) for place in range(places))
-    return begins, ends
+    return [
+        (place * extent // places, -(-(place + 1) * extent // places)) for place in range(places)
+    ]
 
 
 @composite
 def adaptive_max_pool2d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
     """The largest elements of `oshp` parts, as equal as they can be."""
-    from ..tracer.ops.movement import concat, slice_
-
-    sizes = each_axis("adaptive_max_pool2d", "oshp", oshp, 2, 1)
-    made = inp
+    sizes = _part_sizes("adaptive_max_pool2d", inp, oshp)
     for axis, places in zip((inp.ndim - 2, inp.ndim - 1), sizes, strict=True):
         pieces = [
-            _largest_along(slice_(made, axis, begin, end), axis)
-            for begin, end in zip(*_parts(made.shape[axis], places), strict=True)
+            _at_first_largest(slice_(inp, axis, begin, end), axis)
+            for begin, end in _parts(inp.shape[axis], places)
         ]
-        made = concat(tuple(pieces), axis)
-    return made
-
-
-def _largest_along(x: Node, axis: int) -> Node:
-    at = reduction.argmax(x, (axis,))
-    ramp = node(sources.iota, (), (axis, x.shape, at.dtype))
-    return reduction.sum(e.where(e.eq(ramp, at), x, constant_like(0, x)), (axis,))
+        inp = concat(tuple(pieces), axis)
+    return inp

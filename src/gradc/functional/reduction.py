@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from ..tracer.composite import composite
+from ..tracer.dtypes import int32
+from ..tracer.interpret import computing
 from ..tracer.ir import Node
 from ..tracer.methods import (
     Axis,
@@ -23,65 +25,123 @@ from ..tracer.methods import (
 )
 from ..tracer.ops import elementwise as e
 from ..tracer.ops import reduction
-from ..tracer.ops.sources import constant_like
+from ..tracer.ops.kinds import cast_to, normalized_axes
+from ..tracer.ops.sources import constant_like, constant_of
 from .activation import shifted
 
 __all__ = [
     "all",
+    "amax",
+    "amin",
     "any",
     "argmax",
     "argmin",
+    "count_nonzero",
     "logsumexp",
     "max",
     "mean",
     "min",
     "norm",
+    "normalize",
     "prod",
     "std",
     "sum",
     "var",
 ]
 
-
-def variance_of(x: Node, axis: Axis, keepdims: bool = True) -> Node:
-    """The mean square distance from the mean, in two passes: nothing cancels."""
-    distance = e.to_float(x) - mean_of(x, axis)
-    return mean_of(distance * distance, axis, keepdims)
+amax, amin = max, min
 
 
-@composite
-def var(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
-    """The variance along `axis` (None: of all), divided by the count."""
-    return variance_of(x, axis, keepdims)
+def centred(x: Node, axis: Axis) -> tuple[Node, Node]:
+    """x less its mean along `axis`, and the mean square of that: nothing cancels.
 
-
-@composite
-def std(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
-    """The standard deviation along `axis` (None: of all), divided by the count."""
-    return e.sqrt(variance_of(x, axis, keepdims))
-
-
-@composite
-def norm(x: Node, ord: float = 2, axis: Axis = None, keepdims: bool = False) -> Node:
-    """The p-norm along `axis` (None: of all); the derivative of the 2-norm at 0 is 0."""
+    Half types are computed in float32.
+    """
     x = e.to_float(x)
+    x = cast_to(x, computing(x.dtype))
+    distance = x - mean_of(x, axis)
+    return distance, mean_of(distance * distance, axis)
+
+
+def _variance(x: Node, axis: Axis, keepdims: bool, ddof: int) -> Node:
+    x = e.to_float(x)
+    axes = normalized_axes("var", axis, x.ndim)
+    distance, variance = centred(x, axes)
+    if ddof:
+        count = math.prod(x.shape[each] for each in axes)
+        total = reduction.sum(distance * distance, axes)
+        variance = total / constant_of(count - ddof if count > ddof else 0, total.dtype)
+    return variance if keepdims else without_axes(variance, axes)
+
+
+@composite
+def var(inp: Node, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Node:
+    """The variance along `axis` (None: of all): squares are divided by the count less `ddof`."""
+    return cast_to(_variance(inp, axis, keepdims, ddof), e.to_float(inp).dtype)
+
+
+@composite
+def std(inp: Node, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Node:
+    """The root of `var`; where that is 0, so is the derivative."""
+    return cast_to(_root(_variance(inp, axis, keepdims, ddof), 2), e.to_float(inp).dtype)
+
+
+def _root(total: Node, ord: float) -> Node:
+    """The root number `ord` of what is not negative; the derivative at 0 is 0."""
+    zero, one = constant_like(0, total), constant_like(1, total)
+    nothing = e.eq(total, zero)
+    return e.where(nothing, zero, e.to_power(e.where(nothing, one, total), 1 / ord))
+
+
+def norm_of(x: Node, ord: float | None, axis: Axis, keepdims: bool) -> Node:
+    """The p-norm of x, a floating value, in its computing type."""
+    x = cast_to(x, computing(x.dtype))
     if ord == math.inf:
         return reduced(reduction.max, e.abs(x), axis, keepdims)
     if ord == -math.inf:
         return reduced(reduction.min, e.abs(x), axis, keepdims)
+    if ord == 0:
+        present = cast_to(e.ne(x, constant_like(0, x)), x.dtype)
+        return reduced(reduction.sum, present, axis, keepdims)
     if ord == 1:
         return reduced(reduction.sum, e.abs(x), axis, keepdims)
-    powers = x * x if ord == 2 else e.to_power(e.abs(x), float(ord))
-    total = reduced(reduction.sum, powers, axis, keepdims)
-    zero, one = constant_like(0, total), constant_like(1, total)
-    nothing = e.eq(total, zero)
-    root = e.to_power(e.where(nothing, one, total), 1 / ord)
-    return e.where(nothing, zero, root)
+    if ord is None or ord == 2:
+        return _root(reduced(reduction.sum, x * x, axis, keepdims), 2)
+    powers = e.to_power(e.abs(x), float(ord))
+    return _root(reduced(reduction.sum, powers, axis, keepdims), ord)
 
 
 @composite
-def logsumexp(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def norm(inp: Node, ord: float | None = None, axis: Axis = None, keepdims: bool = False) -> Node:
+    """The p-norm, sum(|x|^p)^(1/p), along `axis` (None: of all); p is `ord` (None: 2).
+
+    inf and -inf mean the largest and the smallest |x|, 0 the number of elements that are not 0. The
+    derivative of the 2-norm at 0 is 0.
+    """
+    x = e.to_float(inp)
+    return cast_to(norm_of(x, ord, axis, keepdims), x.dtype)
+
+
+@composite
+def normalize(inp: Node, ord: float | None = None, axis: Axis = None, eps: float = 1e-12) -> Node:
+    """`inp` divided by its p-norm along `axis`, or by `eps` where the norm is smaller."""
+    x = e.to_float(inp)
+    length = norm_of(x, ord, axis, True)
+    least = constant_of(eps, length.dtype)
+    wide = cast_to(x, length.dtype)
+    return cast_to(wide / e.where(length < least, least, length), x.dtype)
+
+
+@composite
+def count_nonzero(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+    """How many elements along `axis` (None: of all) are not zero."""
+    present = cast_to(e.ne(inp, constant_like(0, inp)), int32)
+    return reduced(reduction.sum, present, axis, keepdims)
+
+
+@composite
+def logsumexp(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """log(sum(exp(x))) along `axis` (None: of all), without overflow."""
-    below, top, axes = shifted(x, axis)
+    below, top, axes = shifted(inp, axis)
     made = e.log(reduction.sum(e.exp(below), axes)) + top
     return made if keepdims else without_axes(made, axes)

@@ -1,0 +1,256 @@
+"""Losses of probabilities. `reduction` is "mean", "sum" or "none"."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..tracer.composite import composite
+from ..tracer.errors import ShapeError, located
+from ..tracer.ir import Node
+from ..tracer.methods import mean_of, without_axes
+from ..tracer.ops import elementwise as e
+from ..tracer.ops import reduction as reductions
+from ..tracer.ops.kinds import cast_to, normalized_axis
+from ..tracer.ops.movement import broadcast, reshape
+from ..tracer.ops.sources import constant_like, constant_of
+from .activation import shifted
+from .elementwise import softplus_of, xlogy_of
+from .indexing import is_at
+
+__all__ = ["binary_cross_entropy", "cross_entropy", "kl_div", "nll_loss"]
+
+
+def reduced(loss: Node, reduction: str, weight: Node | None = None) -> Node:
+    """The mean, the sum or all of `loss`; a weighted mean is divided by the sum of the weights."""
+    axes = tuple(range(loss.ndim))
+    if reduction == "mean" and weight is None:
+        return mean_of(loss, None, keepdims=False)
+    if reduction in ("mean", "sum"):
+        total = without_axes(reductions.sum(loss, axes), axes)
+        return total if weight is None or reduction == "sum" else _divided(total, weight)
+    if reduction != "none":
+        found = f"expected mean, sum or none, found {reduction!r}"
+        raise ValueError(located(f"reduction: {found}"))
+    return loss
+
+
+def _divided(total: Node, weight: Node) -> Node:
+    """`total` by the sum of the weights; by 1 where that is 0."""
+    axes = tuple(range(weight.ndim))
+    count = without_axes(reductions.sum(weight, axes), axes)
+    nothing = e.eq(count, constant_like(0, count))
+    return total / e.where(nothing, constant_like(1, count), count)
+
+
+# ---- classes
+
+
+def _axis(name: str, pred: Node, axis: int) -> int:
+    """The axis of the classes; a single line has but one axis."""
+    return normalized_axis(name, 0 if pred.ndim == 1 and axis == 1 else axis, pred.ndim)
+
+
+def _check_label(name: str, pred: Node, label: Node, axis: int) -> None:
+    expected = (*pred.shape[:axis], *pred.shape[axis + 1 :])
+    if label.shape not in (expected, (*pred.shape[:axis], 1, *pred.shape[axis + 1 :])):
+        found = f"expected labels of shape {list(expected)}, found {list(label.shape)}"
+        raise ShapeError(located(f"{name}: {found}"))
+
+
+def _class_weights(name: str, weight: Node, pred: Node, axis: int) -> Node:
+    classes = pred.shape[axis]
+    if weight.shape != (classes,):
+        found = f"expected a weight for each of {classes} classes, found {list(weight.shape)}"
+        raise ShapeError(located(f"{name}: {found}"))
+    return reshape(weight, tuple(classes if i == axis else 1 for i in range(pred.ndim)))
+
+
+def _picked(x: Node, label: Node, axis: int) -> Node:
+    """The element of each line of x that its label names, by comparison: it fuses into the row."""
+    here = is_at(label, x.shape, axis, negative=False)
+    return reductions.sum(e.where(here, x, constant_like(0, x)), (axis,))
+
+
+def _valid(label: Node, ignore_index: int | None) -> tuple[Node, Node | None]:
+    """Labels that name a class, and which of them count (None: all)."""
+    if ignore_index is None:
+        return label, None
+    valid = e.ne(label, constant_of(ignore_index, label.dtype))
+    return e.where(valid, label, constant_like(0, label)), valid
+
+
+class _Logs(NamedTuple):
+    """Logarithms of probabilities: `below` less `total`, or, without that, `below` itself."""
+
+    below: Node
+    total: Node | None
+
+
+def _logs(pred: Node, axis: int, with_logits: bool) -> _Logs:
+    if not with_logits:
+        return _Logs(e.log(pred), None)
+    below, _, axes = shifted(pred, axis)
+    return _Logs(below, e.log(reductions.sum(e.exp(below), axes)))
+
+
+def _loss(logs: _Logs, label: Node, axis: int, smooth: float) -> Node:
+    """-log of the probability of each label, spread over all classes by `smooth`."""
+    chosen = _picked(logs.below, label, axis)
+    if smooth:
+        rest = mean_of(logs.below, axis) * constant_of(smooth, chosen.dtype)
+        chosen = chosen * constant_of(1 - smooth, chosen.dtype) + rest
+    return -chosen if logs.total is None else logs.total - chosen
+
+
+def _weighted(
+    logs: _Logs, share: Node, label: Node, axis: int, weight: Node, smooth: float
+) -> Node:
+    """The same with a factor for each class; that of the label is `share`."""
+    loss = share * _loss(logs, label, axis, 0.0)
+    if not smooth:
+        return loss
+    every = logs.below if logs.total is None else logs.below - logs.total
+    spread = mean_of(every * weight, axis)
+    kept, lost = (constant_of(each, loss.dtype) for each in (1 - smooth, smooth))
+    return kept * loss - lost * spread
+
+
+def _of_lines(
+    logs: _Logs, label: Node, axis: int, weight: Node | None, valid: Node | None, smooth: float
+) -> tuple[Node, Node | None]:
+    """The loss of each line, and how much each counts (None: all alike)."""
+    share = None
+    if weight is None:
+        loss = _loss(logs, label, axis, smooth)
+    else:
+        share = _picked(broadcast(weight, logs.below.shape), label, axis)
+        loss = _weighted(logs, share, label, axis, weight, smooth)
+    if valid is not None:
+        kept, nothing = reshape(valid, loss.shape), constant_like(0, loss)
+        share = e.where(kept, constant_like(1, loss) if share is None else share, nothing)
+        loss = e.where(kept, loss, nothing)
+    return loss, share
+
+
+def _soft(logs: Node, label: Node, axis: int, weight: Node | None, smooth: float) -> Node:
+    """-sum(label * logs) along `axis`, for labels that are probabilities."""
+    if label.shape != logs.shape:
+        found = f"expected probabilities of shape {list(logs.shape)}, found {list(label.shape)}"
+        raise ShapeError(located(f"cross_entropy: {found}"))
+    if smooth:
+        uniform = constant_of(smooth / logs.shape[axis], label.dtype)
+        label = label * constant_of(1 - smooth, label.dtype) + uniform
+    never = e.bit_and(e.eq(label, constant_like(0, label)), e.isinf(logs))
+    each = label * e.where(never, constant_like(0, logs), logs)
+    return -reductions.sum(each if weight is None else each * weight, (axis,))
+
+
+@composite
+def cross_entropy(
+    pred: Node,
+    label: Node,
+    axis: int = 1,
+    with_logits: bool = True,
+    label_smooth: float = 0.0,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    weight: Node | None = None,
+) -> Node:
+    """-log of the probability that `pred` gives to the class `label` along `axis`.
+
+    `pred` are logits, or probabilities where `with_logits` is False. Labels are integers, or
+    probabilities of all classes in the shape of `pred`. `label_smooth` spreads that share of the
+    label evenly over all classes. `weight` has a factor for each class; the mean over integer
+    labels is divided by the factors of theirs. Lines with the label `ignore_index` do not count.
+    """
+    axis = _axis("cross_entropy", pred, axis)
+    w = None if weight is None else _class_weights("cross_entropy", weight, pred, axis)
+    if label.dtype.is_float and label.ndim == pred.ndim:
+        logs = _logs(pred, axis, with_logits)
+        every = logs.below if logs.total is None else logs.below - logs.total
+        return reduced(without_axes(_soft(every, label, axis, w, label_smooth), (axis,)), reduction)
+    _check_label("cross_entropy", pred, label, axis)
+    label, valid = _valid(label, ignore_index)
+    logs = _logs(pred, axis, with_logits)
+    return _lines_reduced(_of_lines(logs, label, axis, w, valid, label_smooth), axis, reduction)
+
+
+def _lines_reduced(found: tuple[Node, Node | None], axis: int, reduction: str) -> Node:
+    loss, share = found
+    return reduced(without_axes(loss, (axis,)), reduction, share)
+
+
+@composite
+def nll_loss(
+    pred: Node,
+    label: Node,
+    axis: int = 1,
+    reduction: str = "mean",
+    weight: Node | None = None,
+    ignore_index: int | None = None,
+) -> Node:
+    """-pred at the class `label` along `axis`; `pred` are logarithms of probabilities.
+
+    `weight` and `ignore_index` are those of cross_entropy.
+    """
+    axis = _axis("nll_loss", pred, axis)
+    w = None if weight is None else _class_weights("nll_loss", weight, pred, axis)
+    _check_label("nll_loss", pred, label, axis)
+    label, valid = _valid(label, ignore_index)
+    return _lines_reduced(_of_lines(_Logs(pred, None), label, axis, w, valid, 0.0), axis, reduction)
+
+
+# ---- two classes, and distributions
+
+
+@composite
+def binary_cross_entropy(
+    pred: Node,
+    label: Node,
+    with_logits: bool = True,
+    reduction: str = "mean",
+    weight: Node | None = None,
+    pos_weight: Node | None = None,
+) -> Node:
+    """-label log(p) - (1 - label) log(1 - p); p = sigmoid(pred), or pred without logits.
+
+    `weight` multiplies the loss, `pos_weight` what positive labels add to it.
+    """
+    pred = e.to_float(pred)
+    label = cast_to(label, pred.dtype) if not label.dtype.is_float else label
+    loss = (_of_logits if with_logits else _of_probabilities)(pred, label, pos_weight)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _of_logits(x: Node, label: Node, pos_weight: Node | None) -> Node:
+    """(1 - label) x + (1 + (pos_weight - 1) label) softplus(-x), without cancellation."""
+    if pos_weight is not None:
+        return (1.0 - label) * x + (1.0 + (pos_weight - 1.0) * label) * softplus_of(-x)
+    below = x <= 0.0
+    positive = e.where(below, constant_like(0, x), x)
+    return positive - x * label + e.log1p(e.exp(e.where(below, x, -x)))
+
+
+def _of_probabilities(p: Node, label: Node, pos_weight: Node | None) -> Node:
+    positive = xlogy_of(label, p)
+    if pos_weight is not None:
+        positive = pos_weight * positive
+    return -(positive + xlogy_of(1.0 - label, 1.0 - p))
+
+
+@composite
+def kl_div(pred: Node, label: Node, reduction: str = "mean", log_target: bool = False) -> Node:
+    """label (log(label) - pred): how far the distribution exp(pred) is from `label`.
+
+    `pred` are logarithms of probabilities; with `log_target` so is `label`. "batchmean" divides the
+    sum by the extent of the first axis.
+    """
+    pred, label = e.to_float(pred), e.to_float(label)
+    certain = e.exp(label) * label if log_target else xlogy_of(label, label)
+    loss = certain - (e.exp(label) if log_target else label) * pred
+    if reduction != "batchmean":
+        return reduced(loss, reduction)
+    if not loss.ndim:
+        raise ShapeError(located("kl_div: batchmean needs at least one axis"))
+    total = reduced(loss, "sum")
+    return total / constant_of(loss.shape[0], total.dtype)
