@@ -232,11 +232,17 @@ class Clustering:
         self.clusters.append(Cluster((), ancestors=self._ancestors(needed), count=MOST_VALUES))
 
     def merge(self) -> None:
-        """Join clusters with those that they read from, where that was not seen item by item."""
+        """Join clusters whose relation was not seen item by item: one reads what the other reads
+        or computes.
+        """
         for number, cluster in enumerate(self.clusters):
             reads = {load.node for item in cluster.items for load in item.loads}
-            near = {self.home[node] for node in reads if node in self.home} - {number}
-            for other in sorted(near, reverse=True):
+            near = {self.home[node] for node in reads if node in self.home}
+            for other in range(max(number - NEARBY, 0), number):
+                same_size = prod(self.clusters[other].extents) == prod(cluster.extents)
+                if same_size and reads & self.clusters[other].reads:
+                    near.add(other)
+            for other in sorted(near - {number}, reverse=True):
                 if self._merged(other, number):
                     break
 
