@@ -20,6 +20,7 @@ WORTH_STORING = 12
 
 COST_OF_LOAD = 2
 FEW_LANES = 16
+FEW = 4
 
 ALONE = ("contraction", "scatter", "scan", "sort")
 """Kinds of operators that have kernels of their own."""
@@ -199,11 +200,17 @@ def cost(value: Value, stored: Collection[Node] = ()) -> int:
 
 @dataclass
 class Uses:
-    """How an inlined node is computed: by which clusters, and how many elements in all."""
+    """How an inlined node is computed: by which clusters, and how many elements in all.
+
+    `readers` are the inlined nodes that it is an operand of, `roots` the clusters that read it
+    otherwise.
+    """
 
     value: Value
     clusters: set[int] = field(default_factory=set)
     elements: int = 0
+    readers: set[Node] = field(default_factory=set)
+    roots: set[int] = field(default_factory=set)
 
     def rate(self, node: Node) -> float:
         """How often each element of `node` is computed."""
@@ -216,10 +223,12 @@ class Uses:
         lanes and tails of a loop round such a call differently, so that a second computation is not
         bound to give equal bits.
         """
+        again = self.rate(node) - 1
+        if len(self.clusters) == 1 and again < 1:
+            return False
         price = cost(self.value)
         if len(self.clusters) > 1 and price > WORTH_STORING:
             return True
-        again = self.rate(node) - 1
         return again >= 1 and again * (price - COST_OF_LOAD) > WORTH_STORING
 
 
@@ -227,52 +236,72 @@ def _worth_storing(clustering: Clustering, lowering: Lowering) -> set[Node]:
     """The inlined nodes that had better be stored; of a chain of such, the last one."""
     uses = _uses(clustering, lowering)
     dear = {node for node, found in uses.items() if found.is_worth_storing(node)}
-    below = {
-        operand.made_by
-        for node in dear
-        for operand in uses[node].value.operands
-        if isinstance(operand, Apply)
-        and uses[operand.made_by].clusters == uses[node].clusters
-        and uses[operand.made_by].rate(operand.made_by) <= uses[node].rate(node)
-    }
-    return {smaller for node in dear - below for smaller in _smaller(node, uses, dear)}
+    smaller = _smaller(uses, dear)
+    return {each for node in dear if _is_asked_for(node, uses, dear) for each in smaller[node]}
 
 
-def _smaller(node: Node, uses: Mapping[Node, Uses], dear: set[Node]) -> set[Node]:
-    """What to store for `node`: what is below it, if that is fewer elements and the rest is cheap."""
-    value = uses[node].value
-    below = {each.made_by for each in value.operands if isinstance(each, Apply)} & dear
-    deeper = {each for operand in below for each in _smaller(operand, uses, dear)}
-    fewer = sum(each.type.size for each in deeper) < node.type.size
-    return deeper if deeper and fewer and cost(value, deeper) <= WORTH_STORING else {node}
+def _is_asked_for(node: Node, uses: Mapping[Node, Uses], dear: set[Node]) -> bool:
+    """Whether `node` is still computed in several places once its dear readers are stored."""
+    own = uses[node]
+    above = [each for each in own.readers if each in dear]
+    alone = len(own.clusters) == 1
+    if alone and any(own.rate(node) > uses[each].rate(each) for each in above):
+        return True
+    places = {min(uses[each].clusters) for each in above} | own.roots
+    for each in own.readers - dear:
+        places |= uses[each].clusters
+    return len(places) > 1 or not above
+
+
+def _smaller(uses: Mapping[Node, Uses], dear: set[Node]) -> dict[Node, frozenset[Node]]:
+    """What to store for each dear node: what is below, if that is less and the rest is cheap.
+
+    `uses` lists operands before what is made of them.
+    """
+    found: dict[Node, frozenset[Node]] = {}
+    for node in (each for each in uses if each in dear):
+        value = uses[node].value
+        below = {each.made_by for each in value.operands if isinstance(each, Apply)} & dear
+        deeper = frozenset(each for operand in below for each in found[operand])
+        fewer = len(deeper) <= FEW and sum(each.type.size for each in deeper) < node.type.size
+        cheap = bool(deeper) and fewer and cost(value, deeper) <= WORTH_STORING
+        found[node] = deeper if cheap else frozenset((node,))
+    return found
 
 
 def _uses(clustering: Clustering, lowering: Lowering) -> dict[Node, Uses]:
     uses: dict[Node, Uses] = {}
     for number, cluster in enumerate(clustering.clusters):
-        counted: dict[Value, int] = {}
-        for item in cluster.items:
-            for value in values_below([item.value]):
-                if isinstance(value, Apply):
-                    times = _times(value, item.axes)
-                    counted[value] = max(counted.get(value, 0), times)
-        _count(uses, number, counted)
+        _count(uses, number, [(item.value, item.axes) for item in cluster.items])
     for node, number in clustering.home.items():
         if node.op.kind in ALONE:
-            for each in node.inputs:
-                axes, coordinates = axes_of(each.shape)
-                values = values_below([lowering.element(each, coordinates)])
-                inlined = [value for value in values if isinstance(value, Apply)]
-                _count(uses, number, {value: _times(value, axes) for value in inlined})
+            spaces = ((each, *axes_of(each.shape)) for each in node.inputs)
+            _count(uses, number, [(lowering.element(x, at), axes) for x, axes, at in spaces])
     return uses
 
 
-def _count(uses: dict[Node, Uses], cluster: int, counted: Mapping[Value, int]) -> None:
-    for value, times in counted.items():
-        assert isinstance(value, Apply)
-        found = uses.setdefault(value.made_by, Uses(value))
-        found.clusters.add(cluster)
-        found.elements += times
+def _count(
+    uses: dict[Node, Uses], cluster: int, roots: Sequence[tuple[Value, tuple[Axis, ...]]]
+) -> None:
+    """Note what the values `roots`, over their axes, let the kernel `cluster` compute."""
+    times: dict[Value, int] = {}
+    for root, axes in roots:
+        for value in values_below([root]):
+            times[value] = max(times.get(value, 0), _times(value, axes))
+    for value, count in times.items():
+        if isinstance(value, Apply):
+            found = uses.setdefault(value.made_by, Uses(value))
+            found.clusters.add(cluster)
+            found.elements += count
+    for value in times:
+        for operand in value.operands:
+            if isinstance(operand, Apply) and isinstance(value, Apply):
+                uses[operand.made_by].readers.add(value.made_by)
+            elif isinstance(operand, Apply):
+                uses[operand.made_by].roots.add(cluster)
+    for root, _ in roots:
+        if isinstance(root, Apply):
+            uses[root.made_by].roots.add(cluster)
 
 
 def _times(value: Value, axes: tuple[Axis, ...]) -> int:

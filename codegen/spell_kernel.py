@@ -22,7 +22,7 @@ from .spelling import (
     wide_dtype,
 )
 from .target import Target
-from .value import Apply, Slot, Value, indices_of
+from .value import Apply, Load, Slot, Value, indices_of
 from .view import AccumulatorView, ArgumentView, KernelView, LoopView, StageView
 
 BLOCK = 512
@@ -42,6 +42,20 @@ def coordinates_of(axes: Iterable[tuple[Axis, str]], position: str) -> tuple[tup
     return tuple(reversed(found))
 
 
+def starts_of(kernel: Kernel) -> dict[str, int]:
+    """Where the arguments that are read begin, in elements, so that no place in them is lower.
+
+    What differs between steps of a loop that was written out is often this alone: without it their
+    kernels are one.
+    """
+    found: dict[str, int] = {}
+    for value in kernel.names:
+        if isinstance(value, Load):
+            name = kernel.reads[value.node]
+            found[name] = min(found.get(name, value.offset.constant), value.offset.constant)
+    return {name: start for name, start in found.items() if start > 0}
+
+
 class KernelSpelling:
     """One kernel on its way into a view."""
 
@@ -51,7 +65,8 @@ class KernelSpelling:
         self.axes = {axis: f"r{number}" for number, axis in enumerate(kernel.rows)}
         self.axes |= {axis: f"i{number}" for number, axis in enumerate(kernel.inner)}
         self.dtypes = {each.name: each.memory.dtype for each in kernel.arguments}
-        self.speller = Speller(kernel.names, self.axes, kernel.reads, kernel.checks)
+        starts = starts_of(kernel) if target.language == "c" else {}
+        self.speller = Speller(kernel.names, self.axes, kernel.reads, kernel.checks, starts)
 
     def view(self) -> KernelView:
         """The view."""

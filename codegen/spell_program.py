@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from .assemble import CHUNK_WORK
+from .fuse import Matrix
 from .kernel import Combine, Kernel, Launch, Memory, Product, Program, Sorting, memories_of
 from .plan import Plan
-from .spell_kernel import KernelSpelling, coordinates_of
+from .spell_kernel import KernelSpelling, coordinates_of, starts_of
 from .spelling import (
     HALVES,
     STORED,
@@ -71,7 +72,10 @@ def _pointers(program: Program, plan: Plan) -> dict[Memory, str]:
 
 
 def _launch(launch: Launch, name: str, pointers: Mapping[Memory, str]) -> LaunchView:
-    touched = tuple(pointers[memory] for memory, _ in memories_of(launch))
+    touched = tuple(
+        _behind(pointers[memory], start * memory.dtype.itemsize)
+        for (memory, _), start in zip(memories_of(launch), _starts(launch), strict=True)
+    )
     if isinstance(launch, Kernel):
         chunks, work = launch.chunks, launch.work
     elif isinstance(launch, Product):
@@ -83,6 +87,23 @@ def _launch(launch: Launch, name: str, pointers: Mapping[Memory, str]) -> Launch
         chunks, work = 1, 0
     parallel = chunks > 1 and work >= PARALLEL_WORK
     return LaunchView(name, touched, chunks, parallel, launch.label)
+
+
+def _starts(launch: Launch) -> Iterable[int]:
+    """How many elements behind the start of its memory each pointer begins."""
+    if isinstance(launch, Kernel):
+        known = starts_of(launch)
+        return [known.get(each.name, 0) for each in launch.arguments]
+    if isinstance(launch, Product):
+        return [launch.a.base.constant, launch.b.base.constant, launch.c.base.constant]
+    return [0 for _ in memories_of(launch)]
+
+
+def _behind(pointer: str, nbytes: int) -> str:
+    if not nbytes:
+        return pointer
+    known, plus, offset = pointer.partition("arena + ")
+    return f"{known}{plus}{int(offset) + nbytes}" if plus else f"(char *){pointer} + {nbytes}"
 
 
 def _function(launch: Launch, target: Target) -> FunctionView:
@@ -151,6 +172,11 @@ def _product(launch: Product) -> ProductView:
     axes = {axis: f"r{number}" for number, axis in enumerate(launch.batch)}
     speller = Speller({}, axes, {}, {})
     a, b, c = launch.a, launch.b, launch.c
+
+    def moving(each: Matrix) -> str:
+        """The offset of a matrix of the batch from the first one."""
+        return speller.index(each.base.plus(-each.base.constant))
+
     transposed = tuple(int(each.column != 1) for each in (a, b))
     leading = tuple(each.row if each.column == 1 else each.column for each in (a, b))
     dtype = launch.dtype
@@ -165,7 +191,7 @@ def _product(launch: Product) -> ProductView:
         columns=c.shape[1],
         depth=a.shape[1],
         coordinates=coordinates_of(axes.items(), "chunk"),
-        offsets=(speller.index(a.base), speller.index(b.base), speller.index(c.base)),
+        offsets=(moving(a), moving(b), moving(c)),
         strides=((a.row, a.column), (b.row, b.column)),
         transposed=(transposed[0], transposed[1]),
         leading=(leading[0], leading[1]),

@@ -103,7 +103,10 @@ def _float_literal(number: float, dtype: DType) -> str:
 
 
 class Speller:
-    """Writes the values of one kernel: `names` has its variables, `axes` its loop variables."""
+    """Writes the values of one kernel: `names` has its variables, `axes` its loop variables.
+
+    `starts` tells how many elements behind the start of its memory an argument begins.
+    """
 
     def __init__(
         self,
@@ -111,7 +114,9 @@ class Speller:
         axes: Mapping[Axis, str],
         arguments: Mapping[Any, str],
         checks: Mapping[Value, int],
+        starts: Mapping[str, int] | None = None,
     ) -> None:
+        self.starts = starts or {}
         self.names = names
         self.axes = axes
         self.arguments = arguments
@@ -187,7 +192,8 @@ class Speller:
 
     def _load(self, value: Load) -> str:
         array = self.arguments[value.node]
-        element = loaded(array, self.index(value.offset), value.dtype)
+        offset = value.offset.plus(-self.starts.get(array, 0))
+        element = loaded(array, self.index(offset), value.dtype)
         return (
             f"{self.conditions(value.conditions)} ? {element} : 0" if value.conditions else element
         )

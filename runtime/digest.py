@@ -1,28 +1,9 @@
-"""SHA-256 by Python's built-in module: hashlib loads OpenSSL, which every start would pay for."""
+"""Keys of cache entries: digests of named parts."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
-MODULES = ("_sha2", "_sha256", "hashlib")  # Python >= 3.12, 3.11, and wherever neither exists
-
-
-def _find_sha256() -> Any:
-    for name in MODULES:
-        try:
-            return import_module(name).sha256
-        except ImportError:
-            continue
-    raise ImportError("this Python has no SHA-256")
-
-
-_sha256 = _find_sha256()
-
-
-def digest(content: str | bytes) -> str:
-    """The SHA-256 of a text (as UTF-8) or of bytes, in hexadecimal."""
-    data = content.encode() if isinstance(content, str) else content
-    return str(_sha256(data).hexdigest())
+from ..tracer.digest import digest as digest
 
 
 def canonical(parts: Mapping[str, Any]) -> str:

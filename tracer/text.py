@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
 from typing import Any
 
+from .digest import digest as sha256
 from .dtypes import DTYPES, DType
 from .errors import GradcError
 from .graph import Graph
@@ -36,7 +36,7 @@ def show(graph: Graph) -> str:
 
 def digest(graph: Graph) -> str:
     """The sha256 of the graph's text."""
-    return hashlib.sha256(show(graph).encode()).hexdigest()
+    return sha256(show(graph))
 
 
 def _attribute(value: Any) -> str:

@@ -34,7 +34,7 @@ static void k1_add(void *context, int64_t chunk)
     for (int64_t r0 = 0; r0 < 3; ++r0) {
 #pragma omp simd
         for (int64_t i0 = 0; i0 < 4; ++i0) {
-            const double v0 = x0[8 * r0 + i0 + 9];
+            const double v0 = x0[8 * r0 + i0];
             const double v1 = x1[4 * r0 + i0];
             const double v2 = v0 * v1;  // mul
             const double v3 = v2 + v2;  // add
@@ -54,7 +54,7 @@ static void k2_slice(void *context, int64_t chunk)
     for (int64_t r0 = 0; r0 < 3; ++r0) {
 #pragma omp simd
         for (int64_t i0 = 0; i0 < 2; ++i0) {
-            const double v0 = x0[8 * r0 + i0 + 13];
+            const double v0 = x0[8 * r0 + i0];
             y0[2 * r0 + i0] = v0;
         }
     }
@@ -73,12 +73,12 @@ int gradc_program(void **buffers, const double *floats, const int64_t *ints,
         k0_pad((void *)&call, 0);
     }
     { // add
-        void *const pointers[] = { buffers[2], buffers[0], buffers[4] };
+        void *const pointers[] = { (char *)buffers[2] + 72, buffers[0], buffers[4] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k1_add((void *)&call, 0);
     }
     { // slice
-        void *const pointers[] = { buffers[2], buffers[5] };
+        void *const pointers[] = { (char *)buffers[2] + 104, buffers[5] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k2_slice((void *)&call, 0);
     }
