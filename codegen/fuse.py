@@ -22,6 +22,9 @@ COST_OF_LOAD = 2
 FEW_LANES = 16
 FEW = 4
 
+STRETCH = 1000
+"""Operators of a program that is too long for one kernel, between two places where it is cut."""
+
 ALONE = ("contraction", "scatter", "scan", "sort")
 """Kinds of operators that have kernels of their own."""
 
@@ -63,6 +66,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node]) -> Fused:
     where that is cheaper, and the choice is made anew.
     """
     in_memory = set(outputs) | {node for node in order if node.op.kind in ("reduction", *ALONE)}
+    in_memory |= between_stretches(order)
     while True:
         lowering = Lowering(in_memory)
         more = operands_to_store(order, lowering)
@@ -72,6 +76,23 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node]) -> Fused:
             if not more:
                 return Fused(_steps(clustering), lowering)
         in_memory |= more
+
+
+def between_stretches(order: Sequence[Node]) -> set[Node]:
+    """Where a long program is cut: the nodes that a later stretch of it needs.
+
+    Compilers take time that grows faster than the length of straight-line code.
+    """
+    computed = [node for node in order if node.op.kind in ("elementwise", "gather")]
+    if len(computed) <= 2 * STRETCH:
+        return set()
+    stretch = {node: place // STRETCH for place, node in enumerate(computed)}
+    found: set[Node] = set()
+    here = 0
+    for node in order:
+        here = stretch.get(node, here)
+        found |= {each for each in node.inputs if stretch.get(each, here) != here}
+    return found
 
 
 def _clustered(order: Sequence[Node], lowering: Lowering) -> Clustering:

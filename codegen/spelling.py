@@ -181,7 +181,7 @@ class Speller:
         if isinstance(value, Load):
             return self._load(value)
         if isinstance(value, Cached):
-            return f"{value.argument}[{self.index(value.offset)}]"
+            return loaded(value.argument, self.index(value.offset), value.dtype)
         if isinstance(value, Ramp):
             return f"({computed_type(value.dtype)})({self.index(value.index)})"
         if isinstance(value, Select):
