@@ -15,11 +15,15 @@ from math import prod
 from ..tracer.ir import Node
 from .index import Axis, Index, of_axis, row_major, substituted
 from .item import Extents, Item
+from .value import Value
 
 MOST_ARGUMENTS = 60
 MOST_VALUES = 2000
 SMALL = 4096
 NEARBY = 24
+MOST_MERGED = 1000
+FEW = 64
+"""Elements that need no streams: kernels of so few may have as many arguments as they like."""
 
 
 class Role(Enum):
@@ -48,7 +52,7 @@ class Cluster:
     """`extents` are those of the space, outermost first; `rows` the numbers of the row axes.
 
     `rows` is None while every choice is open. `ancestors` has a bit for each cluster that must run
-    before.
+    before. Nothing joins a `closed` one.
     """
 
     extents: Extents
@@ -57,7 +61,8 @@ class Cluster:
     fits: dict[Node, Fit] = field(default_factory=dict)
     reads: set[Node] = field(default_factory=set)
     ancestors: int = 0
-    count: int = 0
+    values: set[Value] = field(default_factory=set)
+    closed: bool = False
 
     def take(self, item: Item, fit: Fit, reads: set[Node]) -> None:
         """Add `item`, which reads `reads`, as `fit` says."""
@@ -65,7 +70,12 @@ class Cluster:
         self.items.append(item)
         self.fits[item.node] = fit
         self.reads |= reads
-        self.count += item.count
+        self.values |= item.values
+
+    def has_room(self, values: set[Value]) -> bool:
+        """Whether `values` may be added: what is in the cluster already costs nothing."""
+        room = MOST_VALUES - len(self.values)
+        return len(values) <= room or len(values - self.values) <= room or not self.items
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -229,12 +239,14 @@ class Clustering:
         """Give `node` a kernel of another kind, which nothing joins."""
         needed = {self.home[each] for each in reads if each in self.home}
         self.home[node] = len(self.clusters)
-        self.clusters.append(Cluster((), ancestors=self._ancestors(needed), count=MOST_VALUES))
+        self.clusters.append(Cluster((), ancestors=self._ancestors(needed), closed=True))
 
     def merge(self) -> None:
         """Join clusters whose relation was not seen item by item: one reads what the other reads
         or computes.
         """
+        if len(self.clusters) > MOST_MERGED:
+            return
         for number, cluster in enumerate(self.clusters):
             reads = {load.node for item in cluster.items for load in item.loads}
             near = {self.home[node] for node in reads if node in self.home}
@@ -249,17 +261,20 @@ class Clustering:
     def _merged(self, into: int, number: int) -> bool:
         """Move all items of a cluster into one that it reads from, if nothing is in between."""
         target, cluster = self.clusters[into], self.clusters[number]
+        if not target.items or not cluster.items or not target.has_room(cluster.values):
+            return False
         between = any(
             other.ancestors >> into & 1 and cluster.ancestors >> each & 1
             for each, other in enumerate(self.clusters)
         )
-        if between or not target.items or not cluster.items:
+        if between:
             return False
         trial = replace(
             target,
             items=list(target.items),
             fits=dict(target.fits),
             reads=set(target.reads),
+            values=set(target.values),
         )
         for item in cluster.items:
             reads = {load.node for load in item.loads}
@@ -305,9 +320,11 @@ class Clustering:
         self, item: Item, cluster: Cluster, reads: set[Node], related: bool = False
     ) -> Fit | None:
         arguments = len(cluster.reads | reads) + len(cluster.items)
-        if cluster.count + item.count > MOST_VALUES or arguments >= MOST_ARGUMENTS:
+        if item.size <= FEW:
+            arguments //= MOST_ARGUMENTS
+        if cluster.closed or arguments >= MOST_ARGUMENTS or not cluster.has_room(item.values):
             return None
-        related = related or item.size <= 64 or bool(reads & cluster.reads)
+        related = related or item.size <= FEW or bool(reads & cluster.reads)
         if not (related or reads & cluster.fits.keys()):
             return None
         return fit_whole(item, cluster) or fit_row(item, cluster)

@@ -28,7 +28,7 @@ class Item:
     value: Value
     reduced: frozenset[Axis] = frozenset()
     loads: list[Load] = field(default_factory=list)
-    count: int = 0
+    values: set[Value] = field(default_factory=set)
 
     @property
     def extents(self) -> Extents:
@@ -65,7 +65,7 @@ def item_of(node: Node, lowering: Lowering) -> Item:
 
 def _counted(item: Item) -> Item:
     for each in values_below([item.value]):
-        item.count += 1
+        item.values.add(each)
         if isinstance(each, Load):
             item.loads.append(each)
     return item

@@ -116,5 +116,6 @@ class Buffer:
         return view
 
     def __del__(self) -> None:
-        if getattr(self, "_owned", False):  # not there where __init__ did not get that far
+        # `_owned` is not there where __init__ did not get that far, the pool not as Python ends.
+        if getattr(self, "_owned", False) and POOL is not None:
             POOL.give(self._block)

@@ -19,7 +19,7 @@ from .data import as_stored, beside
 from .dtypes import DType, bool_, default_float, default_int, promote
 from .errors import DTypeError, located
 from .ir import Node, labelled
-from .recording import THREAD, Numbers, Recording
+from .recording import THREAD, Numbers, Recording, takes
 from .value import Value, waiting, waiting_together
 
 Nodes = tuple[Node, ...]
@@ -166,6 +166,7 @@ def as_node(recording: Recording, value: Any, like: DType | None, name: str) -> 
     if isinstance(value, Numbers):
         return recording.number(value, like or _own_dtype(value))
     if isinstance(value, (np.ndarray, list, tuple)):
+        takes(value)
         return recording.array(*(beside(value, like) if like else as_stored(value)))
     raise DTypeError(located(f"{name}: expected a tensor, an array or a number, found {value!r}"))
 
@@ -181,6 +182,8 @@ def static(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple([static(each) for each in value])
     if isinstance(value, (np.ndarray, Value)):
+        if isinstance(value, np.ndarray):
+            takes(value)
         return static(value.tolist())
     return value.item() if isinstance(value, np.generic) else value
 

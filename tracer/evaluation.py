@@ -30,9 +30,15 @@ def settle(recording: Recording, moment: Moment, wanted: Sequence[Tensor] = ()) 
 
     Called after a backward, when a value is read, when an optimizer has stepped, and when many
     operators wait. While a manager of the thread records, only reading a value makes it run; else
-    everything that is still held is computed at once, and the recording ends.
+    everything that is still held is computed at once, and the recording ends. While a function is
+    traced, nothing runs before its end, unless a value is read.
     """
     with recording.lock:
+        if recording.trace is not None:
+            if moment != "read":
+                recording.limit *= 2 if moment == "limit" else 1
+                return
+            recording.trace.abandon("reads the value of a tensor")
         recorded = bool(recording.recording_managers())
         if recorded and moment != "read":
             recording.limit *= 2 if moment == "limit" else 1
@@ -70,7 +76,8 @@ class Entry:
 
     `inputs` name slots (k) or earlier results (~k), `places` results (k) or slots (~k), one for
     each node that is asked for; `made` are the results by node, `nodes` is the size of the graph,
-    and `checked` says that it looks at indices, so that it may fail.
+    and `checked` says that it looks at indices, so that it may fail. One that is `larger` computes
+    more than was asked for, and so may need leaves that another recording of the same nodes lacks.
     """
 
     run: Executable | None
@@ -82,6 +89,7 @@ class Entry:
     made: dict[Node, int]
     nodes: int
     checked: bool
+    larger: bool = False
 
 
 ENTRIES = InternTable(2_000)
@@ -103,7 +111,9 @@ def evaluate(recording: Recording, tensors: list[Tensor]) -> None:
     key = (recording.entry, nodes)
     entry: Entry | None = ENTRIES.get(key)
     STATISTICS.evaluations += 1
-    if entry is None:
+    if entry is not None and entry.larger and not _may_take(recording, entry):
+        entry = ENTRIES.young[key] = _entry(recording, nodes)
+    elif entry is None:
         entry = ENTRIES.put(key, _entry(recording, nodes))
     else:
         STATISTICS.identity_hits += 1
@@ -151,7 +161,8 @@ def _computed(
         STATISTICS.digest_hits += 1
     elif larger := _superset(recording, asked, len(within)):
         STATISTICS.superset_hits += 1
-        return replace(larger, places=tuple(_place(e, {**known, **larger.made}) for e in bare))
+        places = tuple(_place(e, {**known, **larger.made}) for e in bare)
+        return replace(larger, places=places, larger=True)
     else:
         STATISTICS.prepared += 1
         run = EXECUTABLES.put(key, evaluator.prepare(graph))
@@ -175,15 +186,24 @@ def _superset(recording: Recording, asked: list[Node], size: int) -> Entry | Non
 
     One that checks indices is not taken: what fails there may be no part of this recording.
     """
-    leaves = set(recording.leaves.values())
     for each in RECENT.get(recording.entry or RECENT) or ():
-        enough = all(node in each.made for node in asked) and leaves.issuperset(each.leaves)
-        floats = all(k < len(recording.floats) for k in each.floats)
-        ints = all(k < len(recording.ints) for k in each.ints)
-        if enough and floats and ints and not each.checked and each.nodes <= 8 + size * 5 // 4:
+        enough = all(node in each.made for node in asked) and _may_take(recording, each)
+        if enough and not each.checked and each.nodes <= 8 + size * 5 // 4:
             found: Entry = each
             return found
     return None
+
+
+def _may_take(recording: Recording, entry: Entry) -> bool:
+    """Whether `recording` has all that the program of `entry`, a larger one, reads.
+
+    What is traced will be replayed often: it gets a program that computes nothing else.
+    """
+    if recording.trace is not None:
+        return False
+    floats = all(k < len(recording.floats) for k in entry.floats)
+    ints = all(k < len(recording.ints) for k in entry.ints)
+    return floats and ints and set(recording.leaves.values()).issuperset(entry.leaves)
 
 
 def _remember(recording: Recording, entry: Entry) -> None:

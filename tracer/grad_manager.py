@@ -59,8 +59,12 @@ class GradManager:
 
     def __init__(self) -> None:
         self._attached: dict[int, _Attachment] = {}
+        self._version = 0  # counts what was attached
         self._session: _Session | None = None
         self._busy = False
+        trace = THREAD.recording.trace
+        if trace is not None:
+            trace.created(self)
 
     # ---- attaching
 
@@ -85,11 +89,15 @@ class GradManager:
         listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
         for each in listed:
             _check_attachable(each)
+        trace = THREAD.recording.trace
+        if trace is not None:
+            trace.attaching(self, listed, added)
         for each in listed:
             self._attach(each, added)
         return self
 
     def _attach(self, tensor: Tensor, callbacks: list[Callback]) -> None:
+        self._version += 1
         table, key = self._attached, id(tensor)
         found = table.get(key)
         if found is None:
@@ -105,6 +113,11 @@ class GradManager:
         found = [each.tensor() for each in list(self._attached.values())]
         return [each for each in found if each is not None]
 
+    def callbacks_of(self, tensor: Tensor) -> tuple[Callback, ...] | None:
+        """What is called with the gradient of `tensor`; None where it is not attached."""
+        found = self._attached.get(id(tensor))
+        return None if found is None else tuple(found.callbacks)
+
     # ---- recording
 
     def record(self) -> None:
@@ -112,6 +125,8 @@ class GradManager:
         if self._session is not None:
             raise RuntimeError(located("record: this manager is already recording"))
         recording = THREAD.recording
+        if recording.trace is not None:
+            recording.trace.managed(self)
         session = _Session(recording, recording.ordinal())
         recording.managers.append(ref(self))
         self._session = session
@@ -327,7 +342,12 @@ def _write(tensor: Tensor, new: Any) -> None:
 def _resolved(result: Any) -> Any:
     """The result of a callback; a future (as all-reduce gives) is waited for."""
     get = None if isinstance(result, Tensor) else getattr(result, "get", None)
-    return get() if callable(get) else result
+    if not callable(get):
+        return result
+    trace = THREAD.recording.trace
+    if trace is not None:
+        trace.abandon("waits for the result of a callback")
+    return get()
 
 
 def _listed_callbacks(given: Any) -> list[Callback]:

@@ -23,7 +23,7 @@ from .ops import movement
 from .ops.indexing import place, scatter_set_op, take_op
 from .ops.kinds import cast_to
 from .ops.sources import constant_like, full
-from .recording import THREAD
+from .recording import THREAD, takes
 from .value import Value, waiting
 from .window import window
 
@@ -123,6 +123,8 @@ def _parse_array(each: Any, pattern: list[Any], places: Places) -> None:
     if isinstance(each, np.integer):
         pattern.append(int(each))
         return
+    if not isinstance(each, Value):
+        takes(each)
     array = each if isinstance(each, Value) else np.asarray(each)
     if isinstance(array, np.ndarray) and not array.size and isinstance(each, (list, tuple)):
         array = array.astype(np.int32)

@@ -42,6 +42,10 @@ class TensorType(NamedTuple):
         """The number of bytes of the elements, laid out without gaps."""
         return self.size * self.dtype.itemsize
 
+    def settled(self) -> TensorType:
+        """The type of a value that has elements: on the host, where it could be anywhere."""
+        return self._replace(device="cpu") if self.device == ANYWHERE else self
+
     def __str__(self) -> str:
         where = "" if self.device in ("cpu", ANYWHERE) else f"@{self.device}"
         return f"{self.dtype.name}{list(self.shape)}{where}"

@@ -39,104 +39,106 @@ def mean_of(x: Node, axis: Axis, keepdims: bool = True) -> Node:
 
 
 @composite
-def sum(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def sum(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """The sum along `axis` (None: of all); bool and small integers are summed in int32."""
-    return reduced(reduction.sum, x, axis, keepdims)
+    return reduced(reduction.sum, inp, axis, keepdims)
 
 
 @composite
-def mean(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def mean(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """The mean along `axis` (None: of all); a float also for integers."""
-    return mean_of(x, axis, keepdims)
+    return mean_of(inp, axis, keepdims)
 
 
 @composite
-def prod(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def prod(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """The product along `axis` (None: of all); its derivative is exact beside zeros."""
-    return reduced(reduction.prod, x, axis, keepdims)
+    return reduced(reduction.prod, inp, axis, keepdims)
 
 
 @composite
-def max(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def max(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """The largest along `axis` (None: of all), NaN where one is; ties share the derivative."""
-    return reduced(reduction.max, x, axis, keepdims)
+    return reduced(reduction.max, inp, axis, keepdims)
 
 
 @composite
-def min(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def min(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """The smallest along `axis` (None: of all), NaN where one is; ties share the derivative."""
-    return reduced(reduction.min, x, axis, keepdims)
+    return reduced(reduction.min, inp, axis, keepdims)
 
 
 @composite
-def argmax(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def argmax(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """The position (int32) of the first largest along `axis` (None: in the flat order)."""
-    return reduced(reduction.argmax, x, axis, keepdims)
+    return reduced(reduction.argmax, inp, axis, keepdims)
 
 
 @composite
-def argmin(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def argmin(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """The position (int32) of the first smallest along `axis` (None: in the flat order)."""
-    return reduced(reduction.argmin, x, axis, keepdims)
+    return reduced(reduction.argmin, inp, axis, keepdims)
 
 
 @composite
-def any(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def any(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """Whether something along `axis` is not zero."""
-    return reduced(reduction.max, cast_to(x, bool_), axis, keepdims)
+    return reduced(reduction.max, cast_to(inp, bool_), axis, keepdims)
 
 
 @composite
-def all(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+def all(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """Whether nothing along `axis` is zero."""
-    return reduced(reduction.min, cast_to(x, bool_), axis, keepdims)
+    return reduced(reduction.min, cast_to(inp, bool_), axis, keepdims)
 
 
 @composite
-def reshape(x: Node, shape: Shape) -> Node:
-    """The elements of `x` under `shape`, of which one extent may be -1."""
-    return movement.reshape(x, (shape,) if isinstance(shape, int) else shape)
+def reshape(inp: Node, target_shape: Shape) -> Node:
+    """The elements of `inp` under `target_shape`, of which one extent may be -1."""
+    return movement.reshape(inp, (target_shape,) if isinstance(target_shape, int) else target_shape)
 
 
 @composite
-def transpose(x: Node, axes: tuple[int, ...] | None = None) -> Node:
-    """`x` with its axes in the order `axes` (None: reversed)."""
-    if axes is None:
-        return movement.transpose(x, tuple(reversed(range(x.ndim))))
-    return movement.transpose(x, tuple(normalized_axis("transpose", each, x.ndim) for each in axes))
+def transpose(inp: Node, pattern: tuple[int, ...] | None = None) -> Node:
+    """`inp` with its axes in the order `pattern` (None: reversed)."""
+    if pattern is None:
+        return movement.transpose(inp, tuple(reversed(range(inp.ndim))))
+    return movement.transpose(
+        inp, tuple(normalized_axis("transpose", each, inp.ndim) for each in pattern)
+    )
 
 
 @composite
-def flatten(x: Node, start_axis: int = 0, end_axis: int = -1) -> Node:
-    """`x` with the axes from `start_axis` to `end_axis` made one."""
-    if not x.ndim:
-        return movement.reshape(x, (1,))
-    first = normalized_axis("flatten", start_axis, x.ndim)
-    last = normalized_axis("flatten", end_axis, x.ndim)
+def flatten(inp: Node, start_axis: int = 0, end_axis: int = -1) -> Node:
+    """`inp` with the axes from `start_axis` to `end_axis` made one."""
+    if not inp.ndim:
+        return movement.reshape(inp, (1,))
+    first = normalized_axis("flatten", start_axis, inp.ndim)
+    last = normalized_axis("flatten", end_axis, inp.ndim)
     if first > last:
         raise ShapeError(located(f"flatten: axis {start_axis} comes after axis {end_axis}"))
-    middle = math.prod(x.shape[first : last + 1])
-    return movement.reshape(x, (*x.shape[:first], middle, *x.shape[last + 1 :]))
+    middle = math.prod(inp.shape[first : last + 1])
+    return movement.reshape(inp, (*inp.shape[:first], middle, *inp.shape[last + 1 :]))
 
 
 @composite
-def astype(x: Node, dtype: Any) -> Node:
-    """`x` in another element type; floats are truncated towards zero when cast to integers."""
-    return cast_to(x, as_dtype(dtype))
+def astype(inp: Node, dtype: Any) -> Node:
+    """`inp` in another element type; floats are truncated towards zero when cast to integers."""
+    return cast_to(inp, as_dtype(dtype))
 
 
 @composite
-def squeeze(x: Node, axis: Axis = None) -> Node:
-    """`x` without the axes of extent 1 at `axis` (None: without all such)."""
+def squeeze(inp: Node, axis: Axis = None) -> Node:
+    """`inp` without the axes of extent 1 at `axis` (None: without all such)."""
     if axis is None:
-        return without_axes(x, tuple(i for i, extent in enumerate(x.shape) if extent == 1))
-    axes = normalized_axes("squeeze", axis, x.ndim)
-    if any_wide := [each for each in axes if x.shape[each] != 1]:
-        raise ShapeError(located(f"squeeze: axis {any_wide[0]} of {list(x.shape)} is not 1"))
-    return without_axes(x, axes)
+        return without_axes(inp, tuple(i for i, extent in enumerate(inp.shape) if extent == 1))
+    axes = normalized_axes("squeeze", axis, inp.ndim)
+    if any_wide := [each for each in axes if inp.shape[each] != 1]:
+        raise ShapeError(located(f"squeeze: axis {any_wide[0]} of {list(inp.shape)} is not 1"))
+    return without_axes(inp, axes)
 
 
 @composite
-def broadcast_to(x: Node, shape: Shape) -> Node:
-    """`x` repeated along new leading axes and axes of extent 1, to `shape`."""
-    return movement.broadcast(x, (shape,) if isinstance(shape, int) else shape)
+def broadcast_to(inp: Node, shape: Shape) -> Node:
+    """`inp` repeated along new leading axes and axes of extent 1, to `shape`."""
+    return movement.broadcast(inp, (shape,) if isinstance(shape, int) else shape)

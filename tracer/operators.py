@@ -13,7 +13,7 @@ from .ir import Node
 from .ops import contraction
 from .ops import elementwise as e
 from .ops.sources import constant_like, constant_of
-from .recording import THREAD, Numbers, Recording
+from .recording import THREAD, Numbers, Recording, takes
 from .value import Value, waiting
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def operand(recording: Recording, value: Any, like: Node) -> Node | None:
     if isinstance(value, Numbers):
         return recording.number(value, like.type.dtype)
     if isinstance(value, (np.ndarray, list, tuple)):
+        takes(value)
         return recording.array(*beside(value, like.type.dtype))
     return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from .evaluation import Entry
     from .tensor import Tensor
+    from .tracing import Action, Tracing
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Recording:
     `slots` are the outside buffers and `floats` and `ints` the numbers, in the order of their first
     use; `pending` are weak references to the tensors made here; `results` is what evaluations gave
     and `entry` the last of them. `managers` are weak references to the managers that record, in the
-    order in which they began.
+    order in which they began. `trace` is there while a whole function is recorded, to be replayed.
     """
 
     __slots__ = (
@@ -96,12 +97,13 @@ class Recording:
             "pending",
             "quiet",
         ),
-        *("rebound", "results", "serial", "slots", "snapshots"),
+        *("rebound", "results", "serial", "slots", "snapshots", "trace"),
     )
 
     def __init__(self, quiet: bool = False) -> None:
         self.serial = next(_serials)
         self.lock = threading.RLock()
+        self.trace: Tracing | None = None
         self.quiet = quiet
         self.memo = QUIET_MEMO if quiet else MEMO
         self.slots: list[Buffer] = []
@@ -132,7 +134,7 @@ class Recording:
             return tensor._node
         buffer = tensor._buffer
         if buffer is None:
-            buffer = tensor.buffer()
+            buffer = tensor.settled()
         bound = self.snapshots.get(id(tensor))
         if bound is not None and bound[0] is buffer:
             return bound[1]
@@ -198,15 +200,36 @@ class Recording:
             values.append(value)
         return node(sources.scalar, (), (slot, source, dtype))
 
-    def own_number(self, value: float, dtype: DType) -> Node:
-        """A slot for `value` alone, for what may change apart from numbers that equal it now."""
+    def own_number(self, value: float, dtype: DType, source: Action | None = None) -> Node:
+        """A slot for `value` alone, for what may change apart from numbers that equal it now.
+
+        `source` (see `action`) gives the number anew when a traced function is replayed; without
+        one it stays what it is.
+        """
+        if source is not None:
+            source.slots.append(("f", len(self.floats)))
         self.floats.append(value)
         return node(sources.scalar, (), (len(self.floats) - 1, "f", dtype))
 
-    def own_integer(self, value: int) -> Node:
+    def own_integer(self, value: int, source: Action | None = None) -> Node:
         """A slot (int64) for `value` alone; see own_number."""
+        if source is not None:
+            source.slots.append(("i", len(self.ints)))
         self.ints.append(value)
         return node(sources.scalar, (), (len(self.ints) - 1, "i", int64))
+
+    def action(
+        self,
+        act: Callable[[], Sequence[float]],
+        undo: Callable[[], None] | None = None,
+        check: Callable[[], bool] | None = None,
+    ) -> Action | None:
+        """Say what is done now beside recording; a replay of a traced function does it again.
+
+        `act` does it and gives the numbers that were recorded with this as their source, in order.
+        `undo` takes it back where a program fails; while `check` is not true, nothing is replayed.
+        """
+        return None if self.trace is None else self.trace.action(act, undo, check)
 
     # ---- what was recorded before
 
@@ -283,12 +306,27 @@ class _Thread(threading.local):
         self.recording = Recording()
 
     def renew(self) -> None:
-        """Begin a fresh recording; tensors that wait stay with the old one."""
+        """Begin a fresh recording; tensors that wait stay with the old one. Not within a trace."""
+        if self.recording.trace is not None:
+            return
         self.recording.closed = True
         self.recording = Recording(self.quiet > 0)
 
 
 THREAD = _Thread()
+
+
+def takes(data: Any) -> None:
+    """Note that `data` of the host is used now; a replay would not see an array change."""
+    trace = THREAD.recording.trace
+    if trace is not None and not _made_of_numbers(data):
+        trace.abandon("uses an array")
+
+
+def _made_of_numbers(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return all(map(_made_of_numbers, data))
+    return isinstance(data, Numbers)
 
 
 def set_quiet(change: int) -> None:

@@ -13,7 +13,7 @@ from .ir import Node, TensorType
 from .ops.kinds import cast_to
 from .ops.movement import broadcast
 from .ops.sources import full
-from .recording import THREAD, Numbers
+from .recording import THREAD, Numbers, takes
 from .tensor import Tensor
 
 
@@ -53,6 +53,7 @@ def _seed(dy: Any, target: Tensor) -> Node:
     elif isinstance(dy, Numbers):
         made = recording.number(dy, kind.dtype)
     elif isinstance(dy, np.ndarray):
+        takes(dy)
         made = recording.array(*beside(dy, kind.dtype))
     else:
         expected = "backward: expected a tensor, array or number as dy"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from .dtypes import DType, as_dtype
 from .errors import located
 from .ir import Node, TensorType
 from .operators import Operators
-from .recording import THREAD, stopped
+from .recording import THREAD, stopped, takes
 from .value import concrete, fill, set_tensor_class, waiting
 
 
@@ -44,6 +45,7 @@ class Tensor(Operators):
         if isinstance(data, Tensor):
             _alias(self, data if dtype is None else data.astype(dtype))
         else:
+            takes(data)
             array, kind = as_stored(data, dtype)
             fill(self, Buffer.copied(array), TensorType(kind, array.shape, "cpu"))
         if name is not None:
@@ -53,9 +55,9 @@ class Tensor(Operators):
 
     def detach(self) -> Tensor:
         """A new tensor with this value, as one that depends on nothing."""
-        if self._buffer is not None:
-            return concrete(self._buffer, self._node.type)
         recording = THREAD.recording
+        if self._buffer is not None and recording.trace is None:
+            return concrete(self._buffer, self._node.type)
         return waiting(stopped(recording.node_of(self)), recording)
 
     def to(self, device: str) -> Tensor:
@@ -161,6 +163,7 @@ def from_numpy(array: np.ndarray[Any, Any], copy: bool = True) -> Tensor:
     With `copy=False` it lies on the memory of `array`, where that has no gaps: what is written
     there is seen by all that runs later.
     """
+    takes(array)
     stored, kind = as_stored(array, array.dtype)
     whole = np.ascontiguousarray(stored).reshape(array.shape)
     buffer = Buffer.copied(whole) if copy else Buffer.around(whole)
@@ -176,11 +179,11 @@ def _alias(made: Tensor, of: Tensor) -> None:
     """Let `made` hold the present value of `of`, with its history in this thread's recording."""
     recording = THREAD.recording
     known: Node = recording.node_of(of)
-    if of._buffer is not None and known.op.kind == "source":
+    if of._buffer is not None and known.op.kind == "source" and recording.trace is None:
         fill(made, of._buffer, of._node.type)
     else:
-        made._recording = made._buffer = None
-        made.rebind(waiting(known, recording))
+        made._node, made._recording, made._buffer = known, recording, None
+        recording.pending.append(ref(made))
 
 
 def _spread(given: tuple[Any, ...]) -> tuple[Any, ...]:

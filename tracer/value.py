@@ -14,7 +14,7 @@ from .evaluation import settle
 from .interpret import from_storage
 from .ir import ANYWHERE, Node, Shape, TensorType, node
 from .ops import sources
-from .recording import Recording
+from .recording import THREAD, Recording
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -75,7 +75,14 @@ class Value:
     # ---- reading, which runs what is recorded so far
 
     def buffer(self) -> Buffer:
-        """The buffer with the elements."""
+        """The buffer with the elements, for those who read them: a trace ends here."""
+        trace = THREAD.recording.trace
+        if trace is not None:
+            trace.abandon("reads the value of a tensor")
+        return self.settled()
+
+    def settled(self) -> Buffer:
+        """The buffer with the elements, for those who compute with it."""
         if self._buffer is None:
             assert self._recording is not None
             settle(self._recording, "read", (self,))  # type: ignore[arg-type]  # all are tensors
@@ -145,6 +152,9 @@ class Value:
 
     def rebind(self, other: Tensor) -> None:
         """Let this box hold the present value of `other`, with its history."""
+        trace = THREAD.recording.trace
+        if trace is not None:
+            return trace.rebind(self, other)  # type: ignore[arg-type]  # all are tensors
         listed = self._buffer is None and self._recording is other._recording
         self._node, self._recording, self._buffer = other._node, other._recording, other._buffer
         if self._buffer is not None or self._recording is None:
@@ -206,7 +216,10 @@ def concrete(buffer: Buffer, kind: TensorType, cls: type[Tensor] | None = None) 
 
 
 def fill(tensor: Value, buffer: Buffer, kind: TensorType) -> None:
-    """Let `tensor` hold the elements of `buffer`."""
+    """Let `tensor`, which is new, hold the elements of `buffer`."""
+    trace = THREAD.recording.trace
+    if trace is not None:
+        trace.created(tensor)
     tensor._node = node(sources.input_, (), (0, kind.dtype, kind.shape, kind.device))
     tensor._recording = None
     tensor._buffer = buffer

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .tracer.recording import THREAD
@@ -28,21 +29,34 @@ class Generator:
         self._seed = seed
         self._stream = 0
         self._host: np.random.Generator | None = None
+        trace = THREAD.recording.trace
+        if trace is not None:
+            trace.created(self)
 
     def seed(self, seed: int) -> None:
         """Begin anew: equal seeds give equal numbers."""
+        THREAD.recording.action(partial(self._begin, seed))
+        self._begin(seed)
+
+    def _begin(self, seed: int) -> tuple[()]:
         with self._lock:
             self._seed, self._stream, self._host = int(seed), 0, None
+        return ()
 
     def draw(self) -> tuple[Tensor, Tensor]:
         """The key and a stream of its own, as numbers of the thread's recording."""
-        with self._lock:
-            seed, stream = self._settled_seed(), self._stream
-            self._stream += 1
         recording = THREAD.recording
-        numbers = [recording.own_integer(_signed(each)) for each in (seed, stream)]
+        source = recording.action(self._next)
+        numbers = [recording.own_integer(each, source) for each in self._next()]
         key, turn = (waiting(each, recording) for each in numbers)
         return key, turn
+
+    def _next(self) -> tuple[int, int]:
+        """The seed and the next stream, as signed numbers of 64 bits."""
+        with self._lock:
+            stream = self._stream
+            self._stream += 1
+            return _signed(self._settled_seed()), _signed(stream)
 
     def host(self) -> np.random.Generator:
         """NumPy's generator under the same seed."""
@@ -55,7 +69,7 @@ class Generator:
 
     def _settled_seed(self) -> int:
         if self._seed is None:
-            self._seed = secrets.randbits(63)
+            self._seed = int.from_bytes(os.urandom(8), "little") >> 1
         return self._seed
 
 

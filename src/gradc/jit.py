@@ -1,17 +1,75 @@
 """Whole functions as programs.
 
-`trace` has the arguments of MegEngine's, and results equal to those of the plain function: it is
-called every time, and the programs of what it records are found again as in any other code.
+A traced function is recorded once for each signature, with its backwards and the steps of its
+optimizers, and becomes one program; afterwards the program runs and the function does not. Where
+anything that the function depends on has changed, it is traced again. A function that cannot be
+replayed is called as it stands; `explain` says why.
 """
 
 from __future__ import annotations
 
+import itertools
+import threading
+import warnings
+from collections import Counter, OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
-__all__ = ["Traced", "trace"]
+from .chance import random_states
+from .optimizer.again import EpochAgain
+from .signature import Call, described
+from .surroundings import Others, Surroundings
+from .tracer.errors import GradcError
+from .tracer.recording import THREAD
+from .tracer.replay import STALE, Replay
+from .tracer.tracing import Tracing
+
+__all__ = [
+    "RetraceWarning",
+    "TraceError",
+    "TraceStatistics",
+    "Traced",
+    "exclude_from_trace",
+    "trace",
+]
+
+MANY = 8
+"""More traces than this are worth a warning; so many differ in Python values alone at most."""
+
+KEPT = 64
+"""So many traces of one function are kept, those that were used last."""
+
+
+class TraceError(GradcError, RuntimeError):
+    """A frozen function would have to be traced again, or cannot be replayed."""
+
+
+class RetraceWarning(UserWarning):
+    """A function is traced again and again."""
+
+
+@dataclass(frozen=True)
+class TraceStatistics:
+    """How often a traced function was traced, replayed, and called as it stands."""
+
+    traced: int = 0
+    replayed: int = 0
+    plain: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class _Variant:
+    """One trace: what it depends on, and its replay, or the reason why there is none."""
+
+    key: list[Any]
+    surroundings: Surroundings
+    objects: list[Any]
+    replay: Replay | None
+    reason: str
+    calls: int = 0
 
 
 class Traced:
@@ -19,19 +77,214 @@ class Traced:
 
     __name__: str
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        update_wrapper(self, function)
+    def __init__(self, function: Callable[..., Any], frozen: bool = False) -> None:
+        update_wrapper(self, function, updated=())
         self.function = function
+        self._once = frozen
+        self._frozen = False
+        self._lock = threading.RLock()
+        self._variants: OrderedDict[int, _Variant] = OrderedDict()
+        self._last: _Variant | None = None
+        self._traced = self._replayed = self._plain = 0
+        self._kinds: Counter[tuple[Any, ...]] = Counter()
+        self._told: dict[str, str] = {}
+        self._reasons: Counter[str] = Counter()
+
+    # ---- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives."""
+        recording = THREAD.recording
+        if recording.trace is not None or (recording.managers and recording.recording_managers()):
+            return self.function(*args, **kwargs)  # it belongs to what is recorded there
+        call = Call(args, kwargs)
+        last = self._last
+        if last is not None and last.key == call.key and last.surroundings.unchanged():
+            made = self._replay(last, call, None)
+            if made is not STALE:
+                return made
+        call.settle()
+        return self._searched(call, args, kwargs)
+
+    def _replay(self, variant: _Variant, call: Call, others: Others | None) -> Any:
+        replay = variant.replay
+        if replay is None:
+            return STALE
+        closed = replay.replaced(others) if others else None
+        if others and closed is None:
+            return STALE
+        if replay.stateful:
+            with self._lock:
+                made = replay(call.tensors, closed)
+        else:
+            made = replay(call.tensors, closed)
+        if made is not STALE:
+            self._replayed += 1
+            self._last = variant
+        return made
+
+    def _searched(self, call: Call, args: Any, kwargs: Any) -> Any:
+        """The result by an older trace; without one that fits, the function is traced."""
+        reason = ""
+        for number, variant in reversed(list(self._variants.items())):
+            if variant.key != call.key:
+                continue
+            others: Others = {}
+            found = variant.surroundings.difference(others)
+            if found is None and variant.replay is None:
+                return self._unreplayable(variant, number, call, args, kwargs)
+            if found is None:
+                made = self._replay(variant, call, others)
+                if made is not STALE:
+                    self._used(number)
+                    return made
+            reason = reason or found or "a gradient, a manager or an optimizer is not as it was"
+        return self._new(call, args, kwargs, reason)
+
+    def _used(self, number: int) -> None:
+        with self._lock:
+            if number in self._variants:
+                self._variants.move_to_end(number)
+
+    def _unreplayable(
+        self, variant: _Variant, number: int, call: Call, args: Any, kwargs: Any
+    ) -> Any:
+        """Call the function as it stands; now and then look whether it can be replayed by now."""
+        if self._is_frozen():
+            raise TraceError(f"{self.__name__} cannot be replayed: it {variant.reason}")
+        variant.calls += 1
+        if variant.calls & (variant.calls - 1) == 0:
+            with self._lock:
+                calls = variant.calls
+                result, fresh = self._recorded(call, args, kwargs)
+                fresh.calls = calls
+                if number in self._variants:
+                    self._variants[number] = fresh
+                if fresh.replay is None:
+                    self._plain += 1
+                else:
+                    self._traced += 1
+                    self._reasons["traced: can be replayed by now"] += 1
+            return result
+        self._plain += 1
         return self.function(*args, **kwargs)
+
+    # ---- tracing
+
+    def _is_frozen(self) -> bool:
+        return self._frozen or (self._once and bool(self._variants))
+
+    def _new(self, call: Call, args: Any, kwargs: Any, reason: str) -> Any:
+        told = described(self.function, args, kwargs)
+        if self._variants:
+            reason = _compared(self._told, told) or reason or "was forgotten"
+        else:
+            reason = "first call"
+        if self._is_frozen():
+            raise TraceError(f"{self.__name__} is frozen and would be traced again: {reason}")
+        kinds = call.kinds()
+        if self._kinds[kinds] >= MANY:
+            self._plain += 1
+            self._reasons[f"called as it stands: {reason}, once more"] += 1
+            return self.function(*args, **kwargs)
+        with self._lock:
+            self._told = told
+            self._kinds[kinds] += 1
+            self._traced += 1
+            self._reasons[f"traced: {reason}"] += 1
+            result, variant = self._recorded(call, args, kwargs)
+            self._variants[next(_numbers)] = variant
+            if len(self._variants) > KEPT:
+                self._variants.popitem(last=False)
+            self._last = variant
+        if self._traced == MANY + 1:
+            self._warn(reason)
+        return result
+
+    def _recorded(self, call: Call, args: Any, kwargs: Any) -> tuple[Any, _Variant]:
+        """The result, and what later calls need."""
+        surroundings = Surroundings(self.function, call.objects)
+        drawn = random_states(surroundings.objects())
+        trace = Tracing(call.tensors)
+        result = trace.run(self.function, args, kwargs)
+        outcome = trace.finished(result, surroundings.knows)
+        reason = trace.reason
+        if outcome is not None:
+            scheduled = any(isinstance(each.of, EpochAgain) for each in trace.actions)
+            if changed := surroundings.changed_by_itself(scheduled):
+                reason = f"changes what it reads: {changed}"
+            elif random_states(surroundings.objects()) != drawn:
+                reason = "draws random numbers of Python or NumPy"
+            elif not call.same_arguments(args, kwargs):
+                reason = "changes its arguments"
+        replay = None
+        if outcome is not None and reason is None:
+            replay = Replay(outcome, len(call.tensors))
+        else:
+            self._reasons[f"called as it stands: it {reason}"] += 1
+        trace.forget()
+        variant = _Variant(call.key, surroundings, call.objects, replay, reason or "")
+        return result, variant
+
+    def _warn(self, reason: str) -> None:
+        code = getattr(self.function, "__code__", None)
+        where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+        message = f"{self.__name__}{where} was traced {self._traced} times, now because {reason}"
+        warnings.warn(message, RetraceWarning, stacklevel=4)
+
+    # ---- for people
+
+    def freeze(self) -> None:
+        """From now on raise TraceError where the function would have to be traced again."""
+        self._frozen = True
+
+    def statistics(self) -> TraceStatistics:
+        """How often the function was traced, replayed, and called as it stands."""
+        return TraceStatistics(self._traced, self._replayed, self._plain)
+
+    def explain(self) -> str:
+        """How often the function was traced and why, and why it cannot be replayed if so."""
+        lines = [
+            f"{self.__name__}: traced {self._traced} times, replayed {self._replayed} times, "
+            f"called as it stands {self._plain} times"
+        ]
+        for reason, count in self._reasons.items():
+            lines.append(f"  {reason}" + (f" ({count} times)" if count > 1 else ""))
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Traced, (self.function, self._once)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<traced {self.function!r}>"
+
+
+_numbers = itertools.count()
+
+
+def _compared(before: dict[str, str], now: dict[str, str]) -> str:
+    """In which argument two calls differ."""
+    for name in dict.fromkeys([*before, *now]):
+        old, new = before.get(name), now.get(name)
+        if old != new:
+            was = f"not {old}" if old else "not given before"
+            return f"{name} is {new}, {was}" if new else f"{name} is not given"
+    return ""
+
+
+class exclude_from_trace:
+    """What is inside is done at every call; the traced function around it is not replayed."""
+
+    def __enter__(self) -> None:
+        trace = THREAD.recording.trace
+        if trace is not None:
+            trace.abandon("is excluded from the trace")
+
+    def __exit__(self, *error: object) -> None:
+        return None
 
 
 def trace(
@@ -48,10 +301,19 @@ def trace(
     symbolic_shape: bool = True,
     without_host: bool = False,
     imperative: bool = False,
+    frozen: bool = False,
 ) -> Any:
-    """Decorate a function, bare or with options: its operations are recorded and compiled.
+    """Decorate a function, bare or with options: it is recorded once and replayed afterwards.
 
-    Any change of shapes, types, numbers or branches is right, as without `trace`. The options are
-    MegEngine's; none of them changes a result, and so far none changes what is done.
+    Results are those of the plain function. It is traced again where types of arguments, Python
+    values, or variables and attributes that its code names have changed; tensors, hyper-parameters
+    of optimizers and gradients are read at every call. A function that reads the value of a tensor,
+    keeps tensors, or changes Python objects that it names is called every time. What a body does
+    beside that (printing, appending to a list that is not named in it) is done when it is traced.
+
+    With `frozen`, only the first call may trace. All other options are MegEngine's and change
+    nothing.
     """
-    return Traced if function is None else Traced(function)
+    if function is None:
+        return lambda each: Traced(each, frozen)
+    return Traced(function, frozen)

@@ -198,7 +198,7 @@ def test_the_item_of_an_elementwise_node() -> None:
     item = item_of(y, Lowering({y}))
     assert (item.extents, item.size, item.reduction) == ((3, 4), 12, None)
     assert [load.node for load in item.loads] == [X]
-    assert item.count == 3
+    assert len(item.values) == 3
 
 
 def test_the_item_of_a_reduction_is_what_it_reduces() -> None:

@@ -73,6 +73,21 @@ class TestRepeats:
         assert steps == 9
         assert x.grad.item() == pytest.approx(2**9 * 1.01 ** (2**9 - 1), rel=1e-3)
 
+    def test_a_larger_program_is_not_taken_where_its_leaves_are_missing(self):
+        x, z = vector(1, 2), vector(3, 4)
+
+        def step(hold, meet):
+            b = x * 3.5
+            c = b + z if meet else None
+            if not hold:
+                del c
+            return b.numpy().tolist()
+
+        expected = [3.5, 7.0]
+        assert step(True, True) == step(False, True) == expected
+        assert STATISTICS.superset_hits == 1
+        assert step(False, False) == step(False, False) == expected
+
     def test_another_held_tensor_is_served_by_the_larger_program(self):
         x = vector(1, 2)
 

@@ -124,6 +124,8 @@ def where(mask: Any, x: Any = None, y: Any = None) -> Any:
     """
     if x is None and y is None:
         return non_zero(mask, as_tuple=True)
+    if x is None or y is None:
+        raise TypeError(located("where: expected two tensors beside the mask, or none"))
     return _where(mask, x, y)
 
 

@@ -127,7 +127,7 @@ def group_norm(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> Node:
-    """x with mean 0 and variance 1 over each group of channels; then the channels' weight and bias."""
+    """x with mean 0 and variance 1 over each group of channels; then weight and bias."""
     shape = _channels("group_norm", inp)
     batch, channels, *space = inp.shape
     if num_groups < 1 or channels % num_groups:

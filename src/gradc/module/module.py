@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..tracer.tensor import Parameter, Tensor
 from . import state
-from .tree import members, walk
+from .tree import Changes, members, walk
 
 M = TypeVar("M", bound="Module")
 Hook = Callable[..., Any]
@@ -22,6 +22,7 @@ class HookHandle:
 
     def remove(self) -> None:
         """Never call the hook again; does nothing the second time."""
+        Changes.count += 1
         self._hooks.pop(self, None)
 
 
@@ -42,6 +43,14 @@ class Module:
         self.training = True
         self._forward_pre_hooks: dict[HookHandle, Hook] = {}
         self._forward_hooks: dict[HookHandle, Hook] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        Changes.count += 1
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        Changes.count += 1
+        object.__delattr__(self, name)
 
     # ---- calling
 
@@ -194,6 +203,7 @@ class Module:
 
 def _registered(hooks: dict[HookHandle, Hook], hook: Hook) -> HookHandle:
     handle = HookHandle(hooks)
+    Changes.count += 1
     hooks[handle] = hook
     return handle
 

@@ -11,6 +11,13 @@ from ..tracer.tensor import Tensor
 if TYPE_CHECKING:
     from .module import Module
 
+
+class Changes:
+    """How often an attribute or a hook of any module was set; traced functions look at it."""
+
+    count = 0
+
+
 OWN = ("_forward_hooks", "_forward_pre_hooks")
 """Attributes of every module that are no part of the tree."""
 

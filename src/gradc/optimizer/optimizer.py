@@ -8,11 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..tracer.buffer import Buffer
 from ..tracer.dtypes import DType
 from ..tracer.errors import GradcError, located
+from ..tracer.ir import TensorType
 from ..tracer.no_grad import no_grad
 from ..tracer.recording import THREAD, Recording
 from ..tracer.tensor import Parameter, Tensor
+from ..tracer.value import concrete
+from .again import GroupAgain, StepAgain
 from .update import (
     Change,
     Rule,
@@ -102,9 +106,11 @@ class Optimizer:
         states: list[State] = []
         changes: list[Change] = []
         recording = THREAD.recording
+        trace = recording.trace
+        notes = [None] * len(plan) if trace is None else StepAgain(self, plan, trace).groups
         with no_grad():
-            for parameters, rule in plan:
-                for state, each in self._updates(recording, parameters, rule):
+            for (parameters, rule), note in zip(plan, notes, strict=True):
+                for state, each in self._updates(recording, parameters, rule, note):
                     states.append(state)
                     changes.extend(each)
         if changes:
@@ -114,17 +120,27 @@ class Optimizer:
         return self
 
     def _updates(
-        self, recording: Recording, parameters: list[Tensor], rule: Rule
+        self,
+        recording: Recording,
+        parameters: list[Tensor],
+        rule: Rule,
+        note: GroupAgain | None,
     ) -> Iterator[tuple[State, list[Change]]]:
         """The state of each parameter that has a gradient, and the changes of its update."""
         numbers: dict[DType, tuple[Any, ...]] = {}
+        source = None if note is None else note.source
         for parameter in parameters:
             if parameter.grad is None:
                 continue
             dtype = state_dtype(parameter._node.dtype)
             if dtype not in numbers:
-                numbers[dtype] = numbers_in(recording, rule.numbers, dtype)
+                numbers[dtype] = numbers_in(recording, rule.numbers, dtype, source)
+                if note is not None:
+                    note.shared()
             state = self._state(parameter, rule.states, dtype)
+            own = numbers_in(recording, rule.own_numbers(state.step + 1), dtype, source)
+            if note is not None:
+                note.own(state)
             kept = [state.tensors[name] for name in rule.states]
             made = recorded(
                 recording,
@@ -134,7 +150,7 @@ class Optimizer:
                 gradient_of(recording, parameter),
                 tuple([recording.node_of(each) for each in kept]),
                 numbers[dtype],
-                numbers_in(recording, rule.own_numbers(state.step + 1), dtype),
+                own,
             )
             pairs = zip((parameter, *kept), made, strict=True)
             yield state, [Change(tensor, node) for tensor, node in pairs]
@@ -146,8 +162,11 @@ class Optimizer:
             state = self._states[parameter] = State()
         for name in names:
             if name not in state.tensors:
-                zeros = np.zeros(parameter.shape, dtype.storage)
-                state.tensors[name] = Tensor(zeros, dtype).to(parameter.device)
+                zeros = Buffer.copied(np.zeros(parameter.shape, dtype.storage))
+                made = concrete(zeros, TensorType(dtype, parameter.shape, "cpu"))
+                state.tensors[name] = made.to(parameter.device)
+                if THREAD.recording.trace is not None:
+                    THREAD.recording.trace.adopt(state.tensors[name])
         return state
 
     def clear_grad(self) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..tracer.errors import located
+from ..tracer.recording import THREAD
+from .again import EpochAgain
 from .optimizer import Optimizer
 
 
@@ -32,6 +34,13 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Begin the next epoch, or `epoch`."""
+        recording = THREAD.recording
+        if recording.trace is not None:
+            again = EpochAgain(self, epoch)
+            recording.action(again.act, again.undo)
+        self._begin(epoch)
+
+    def _begin(self, epoch: int | None) -> None:
         self.current_epoch = self.current_epoch + 1 if epoch is None else epoch
         for group, rate in zip(
             self.optimizer.param_groups, self.get_lr(), strict=False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 from ..tracer.composite import as_node
@@ -14,6 +14,9 @@ from ..tracer.ir import Node, labelled
 from ..tracer.ops.kinds import cast_to
 from ..tracer.recording import Recording
 from ..tracer.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..tracer.tracing import Action
 
 Nodes = tuple[Node, ...]
 Function = Callable[[Node, Node, Nodes, Any, Nodes], Nodes]
@@ -47,10 +50,12 @@ def state_dtype(dtype: DType) -> DType:
     return promote(dtype, float32)
 
 
-def numbers_in(recording: Recording, numbers: Sequence[Any], dtype: DType) -> tuple[Any, ...]:
+def numbers_in(
+    recording: Recording, numbers: Sequence[Any], dtype: DType, source: Action | None = None
+) -> tuple[Any, ...]:
     """Each float as a run-time number of its own; the rest as it is."""
     return tuple(
-        [recording.own_number(x, dtype) if isinstance(x, float) else x for x in numbers],
+        [recording.own_number(x, dtype, source) if isinstance(x, float) else x for x in numbers],
     )
 
 
@@ -98,5 +103,7 @@ def commit(recording: Recording, changes: Sequence[Change]) -> None:
 
 def wait(tensor: Tensor, node: Node, recording: Recording) -> None:
     """Bind the box; unlike `rebind` this never makes what is recorded so far run."""
+    if recording.trace is not None:
+        recording.trace.changing(tensor)
     tensor._node, tensor._recording, tensor._buffer = node, recording, None
     recording.pending.append(ref(tensor))

@@ -1,0 +1,148 @@
+"""What steps do beside recording, done again where a traced function is replayed.
+
+Hyper-parameters and counts of steps are read at every replay, so that they may change between
+calls, and move on as the function itself would move them.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..tracer.tracing import Tracing
+    from .optimizer import Optimizer, State
+    from .schedule import LRScheduler
+    from .update import Rule
+
+
+class StepAgain:
+    """One step of an optimizer inside a traced function.
+
+    `source` gives its run-time numbers: those of a group once for each type of its parameters, and
+    in between those that each parameter has of its own.
+    """
+
+    def __init__(self, optimizer: Optimizer, plan: list[tuple[Any, Rule]], trace: Tracing) -> None:
+        self._optimizer = optimizer
+        self._listed = optimizer.param_groups
+        self._kept = optimizer._states
+        self.items: list[tuple[GroupAgain, State | None]] = []
+        self.states: list[State] = []
+        self._actions = trace.actions
+        self.source = trace.action(self._act, self._undo, self._check)
+        pairs = zip(self._listed, plan, strict=True)
+        self.groups = [GroupAgain(self, group, rule) for group, (_, rule) in pairs]
+
+    def _check(self) -> bool:
+        """Whether the same parameters are updated in the same way, by whatever numbers."""
+        optimizer = self._optimizer
+        if optimizer.param_groups is not self._listed or optimizer._states is not self._kept:
+            return False
+        if len(self._listed) != len(self.groups):
+            return False
+        for group, mine in zip(self._listed, self.groups, strict=True):
+            if not mine.fits(optimizer, group):
+                return False
+        return True
+
+    def _act(self) -> list[float]:
+        if len(self._actions) > 1:  # others may have changed what was checked
+            for group in self.groups:
+                group.refresh(self._optimizer)
+        made: list[float] = []
+        for group, state in self.items:
+            made += group.numbers if state is None else group.own_numbers(state.step + 1)
+        for each in self.states:
+            each.step += 1
+        return made
+
+    def _undo(self) -> None:
+        for each in self.states:
+            each.step -= 1
+
+
+class GroupAgain:
+    """A group of parameters; what its hyper-parameters give is kept until they change."""
+
+    def __init__(self, step: StepAgain, group: dict[str, Any], rule: Rule) -> None:
+        self._step = step
+        self.source = step.source
+        self.group = group
+        self.rule = rule
+        self.listed = group["params"]
+        self.parameters = list(self.listed)
+        self.pattern = _pattern(rule)
+        self.values = list(group.values())
+        self.fitting = True
+        self.numbers = _floats(rule)
+        self._own: tuple[int, tuple[float, ...]] = (0, ())
+
+    def shared(self) -> None:
+        """Note that the numbers of the group are recorded."""
+        self._step.items.append((self, None))
+
+    def own(self, state: State) -> None:
+        """Note that a parameter is updated, and its own numbers recorded."""
+        self._step.states.append(state)
+        if self.rule.own_numbers(1):
+            self._step.items.append((self, state))
+
+    def fits(self, optimizer: Optimizer, group: dict[str, Any]) -> bool:
+        """Whether `group` is this one, has the same parameters, and updates them alike."""
+        listed = self.listed
+        if group is not self.group or group["params"] is not listed:
+            return False
+        if len(listed) != len(self.parameters) or not all(map(is_, listed, self.parameters)):
+            return False
+        self.refresh(optimizer)
+        return self.fitting
+
+    def refresh(self, optimizer: Optimizer) -> None:
+        """Take over hyper-parameters that have changed."""
+        values = list(self.group.values())
+        if values != self.values:
+            self.rule = optimizer._rule(self.group)
+            self.values, self.numbers, self._own = values, _floats(self.rule), (0, ())
+            self.fitting = _pattern(self.rule) == self.pattern
+
+    def own_numbers(self, step: int) -> tuple[float, ...]:
+        """The numbers of a parameter in its step number `step`."""
+        if self._own[0] != step:
+            self._own = (step, self.rule.own_numbers(step))
+        return self._own[1]
+
+
+def _pattern(rule: Rule) -> list[Any]:
+    """What of a rule belongs to the program."""
+    shapes = [float if isinstance(each, float) else each for each in rule.numbers]
+    return [rule.function, rule.states, *shapes]
+
+
+def _floats(rule: Rule) -> list[float]:
+    return [each for each in rule.numbers if isinstance(each, float)]
+
+
+class EpochAgain:
+    """One step of a schedule inside a traced function."""
+
+    def __init__(self, schedule: LRScheduler, epoch: int | None) -> None:
+        self._schedule = schedule
+        self._epoch = epoch
+        self._remember()
+
+    def _remember(self) -> None:
+        groups = self._schedule.optimizer.param_groups
+        self._before = (self._schedule.current_epoch, [group["lr"] for group in groups])
+
+    def act(self) -> tuple[()]:
+        """Begin the epoch."""
+        self._remember()
+        self._schedule._begin(self._epoch)
+        return ()
+
+    def undo(self) -> None:
+        """Go back to the epoch before."""
+        self._schedule.current_epoch, rates = self._before
+        for group, rate in zip(self._schedule.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
