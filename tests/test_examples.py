@@ -41,6 +41,22 @@ def test_digits(environment):
     assert losses[0] == losses[1]
 
 
+def test_convnet(environment):
+    out = run(environment, EXAMPLES / "convnet.py", 3)
+    accuracy = re.fullmatch(r"test accuracy: (0\.\d{3})", out.splitlines()[-1])
+    assert float(accuracy[1]) >= 0.93
+    losses = [float(each) for each in re.findall(r"loss (\d\.\d+)", out)]
+    assert len(losses) == 3
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_pinn(environment):
+    out = run(environment, EXAMPLES / "pinn.py", 300)
+    error = re.fullmatch(r"largest error: (\d\.\d+)", out.splitlines()[-1])
+    assert float(error[1]) < 0.05
+    assert out.count("loss ") == 10
+
+
 def test_quickstart(environment):
     out = run(environment, EXAMPLES / "quickstart.py")
     assert "0.36787945" in out  # exp(-1) (2 - 1)

@@ -47,6 +47,27 @@ def adadelta(p, g, s, t, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0):
     return p - lr * change
 
 
+def rmsprop(
+    p, g, s, t, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False
+):
+    g = g + weight_decay * p
+    s["s"] = alpha * s.get("s", 0) + (1 - alpha) * g**2
+    s["m"] = alpha * s.get("m", 0) + (1 - alpha) * g
+    square = s["s"] - s["m"] ** 2 if centered else s["s"]
+    s["v"] = momentum * s.get("v", 0) + g / (np.sqrt(square) + eps)
+    return p - lr * s["v"]
+
+
+def lamb(p, g, s, t, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, **choices):
+    s["m"] = betas[0] * s.get("m", 0) + (1 - betas[0]) * g
+    s["v"] = betas[1] * s.get("v", 0) + (1 - betas[1]) * g**2
+    t = t if choices.get("bias_correction", True) else np.inf
+    mean, square = s["m"] / (1 - betas[0] ** t), s["v"] / (1 - betas[1] ** t)
+    change = mean / (np.sqrt(square) + eps) + weight_decay * p
+    adapts = weight_decay or choices.get("always_adapt")
+    return p - lr * (np.linalg.norm(p) / np.linalg.norm(change) if adapts else 1.0) * change
+
+
 CASES = [
     (optim.SGD, sgd, {"lr": 0.1}),
     (optim.SGD, sgd, {"lr": 0.1, "weight_decay": 0.3}),
@@ -58,6 +79,12 @@ CASES = [
     (optim.AdamW, adamw, {"lr": 0.05, "weight_decay": 0.5}),
     (optim.Adagrad, adagrad, {"lr": 0.1, "lr_decay": 0.2, "weight_decay": 0.01}),
     (optim.Adadelta, adadelta, {"rho": 0.8, "weight_decay": 0.01}),
+    (optim.RMSprop, rmsprop, {"weight_decay": 0.1}),
+    (optim.RMSprop, rmsprop, {"lr": 0.05, "alpha": 0.5, "momentum": 0.9, "eps": 1e-3}),
+    (optim.RMSprop, rmsprop, {"lr": 0.05, "alpha": 0.9, "centered": True, "momentum": 0.5}),
+    (optim.LAMB, lamb, {"lr": 0.05}),
+    (optim.LAMB, lamb, {"lr": 0.05, "weight_decay": 0.1, "betas": (0.5, 0.9)}),
+    (optim.LAMB, lamb, {"lr": 0.05, "always_adapt": True, "bias_correction": False}),
 ]
 
 
@@ -292,6 +319,10 @@ def test_what_cannot_be_optimized():
         (optim.SGD, {"lr": 0.1, "weight_decay": -1}),
         (optim.Adam, {"lr": 0.1, "betas": (1.0, 0.9)}),
         (optim.Adam, {"lr": 0.1, "eps": -1e-8}),
+        (optim.RMSprop, {"alpha": 1.0}),
+        (optim.RMSprop, {"momentum": -0.5}),
+        (optim.LAMB, {"lr": 0.1, "betas": (0.9, 1.0)}),
+        (optim.LAMB, {"lr": -0.1}),
     ],
 )
 def test_hyperparameters_out_of_range(make, options):
@@ -361,88 +392,7 @@ def test_a_state_that_does_not_fit_changes_nothing():
     assert larger.param_groups[0]["lr"] == 0.5
 
 
-# ---- clipping
-
-
-def test_clip_grad_norm_scales_all_gradients_together():
-    p, q, without = parameter([0.0, 0.0]), parameter(0.0), parameter([0.0])
-    with_gradient(p, [3.0, 0.0])
-    with_gradient(q, -4.0)
-    gradient = p.grad
-    assert optim.clip_grad_norm([p, q, without], 1.0).item() == pytest.approx(5.0)
-    np.testing.assert_allclose(p.grad.numpy(), [0.6, 0.0], rtol=1e-5)
-    assert q.grad.item() == pytest.approx(-0.8, rel=1e-5)
-    assert p.grad is gradient
-    assert without.grad is None
-
-
-@pytest.mark.parametrize("order", [1, 3, 0.5, float("inf")])
-def test_clip_grad_norm_of_other_orders(order):
-    gradient = np.array([[1.0, -2.0], [3.0, 0.5]])
-    p = with_gradient(parameter(np.zeros((2, 2))), gradient)
-    expected = np.linalg.norm(gradient.ravel(), order)
-    assert optim.clip_grad_norm(p, 100.0, ord=order).item() == pytest.approx(expected, rel=1e-5)
-    np.testing.assert_allclose(p.grad.numpy(), gradient, rtol=1e-6)  # below the limit
-
-
-def test_clip_grad_norm_of_nothing_and_of_zeros():
-    assert optim.clip_grad_norm([parameter([1.0])], 1.0).item() == 0.0
-    p = with_gradient(parameter([1.0]), [0.0])
-    assert optim.clip_grad_norm([p], 1.0).item() == 0.0
-    assert p.grad.tolist() == [0.0]
-    with pytest.raises(ValueError, match="ord"):
-        optim.clip_grad_norm([p], 1.0, ord=0)
-
-
-def test_clip_grad_value():
-    p = with_gradient(parameter([0.0] * 4), [-3.0, -0.5, 0.5, np.nan])
-    optim.clip_grad_value([p, parameter([1.0])], -1.0, 0.25)
-    np.testing.assert_array_equal(p.grad.numpy(), [-1.0, -0.5, 0.25, np.nan])
-
-
-def test_clipping_and_the_step_are_one_program():
-    p = [parameter([1.0]), parameter([2.0, 3.0])]
-    optimizer, gm = optim.Adam(p, lr=0.1), GradManager().attach(p)
-    for _ in range(4):
-        STATISTICS.reset()
-        with gm:
-            gm.backward(sum((each * each).sum() for each in p))
-        optim.clip_grad_norm(p, 0.1)
-        optimizer.step().clear_grad()
-    assert (STATISTICS.evaluations, STATISTICS.identity_hits) == (2, 2)
-
-
-# ---- schedules
-
-
-def test_multi_step_lr():
-    p = [parameter([1.0]), parameter([1.0])]
-    groups = [{"params": p[:1]}, {"params": p[1:], "lr": 2.0}]
-    optimizer = optim.SGD(groups, lr=1.0)
-    schedule = optim.MultiStepLR(optimizer, [1, 3], gamma=0.5)
-    rates = []
-    for _ in range(5):
-        rates.append([group["lr"] for group in optimizer.param_groups])
-        schedule.step()
-    assert rates == [[1.0, 2.0], [0.5, 1.0], [0.5, 1.0], [0.25, 0.5], [0.25, 0.5]]
-
-
-def test_multi_step_lr_resumes():
-    optimizer = optim.SGD([parameter([1.0])], lr=1.0)
-    schedule = optim.MultiStepLR(optimizer, [2], gamma=0.1)
-    schedule.step()
-    other = optim.SGD([parameter([1.0])], lr=1.0)
-    resumed = optim.MultiStepLR(other, [9])
-    resumed.load_state_dict(schedule.state_dict())
-    resumed.step()
-    assert other.param_groups[0]["lr"] == pytest.approx(0.1)
-    with pytest.raises(KeyError, match="initial_lr"):
-        optim.MultiStepLR(optim.SGD([parameter([1.0])], lr=1.0), [2], current_epoch=3)
-
-
-def test_milestones_must_be_in_order():
-    optimizer = optim.SGD([parameter([1.0])], lr=1.0)
-    with pytest.raises(ValueError, match="order"):
-        optim.MultiStepLR(optimizer, [3, 1])
-    with pytest.raises(TypeError, match="Optimizer"):
-        optim.MultiStepLR(3, [1])
+def test_lamb_moves_parameters_of_zeros():
+    p = with_gradient(parameter([0.0, 0.0]), [1.0, -2.0])
+    optim.LAMB([p], lr=0.125, always_adapt=True).step()
+    np.testing.assert_allclose(p.numpy(), [-0.125, 0.125], rtol=1e-5)

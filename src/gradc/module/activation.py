@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F
-from ..tracer.tensor import Tensor
+from ..tracer.tensor import Parameter, Tensor
 from .module import Module
 
 
@@ -63,3 +63,124 @@ class Softmax(Module):
 
     def _module_info_string(self) -> str:
         return "" if self.axis is None else f"axis={self.axis}"
+
+
+class LogSoftmax(Module):
+    """log(softmax(x)) along `axis`, without overflow or cancellation; the axis is Softmax's."""
+
+    def __init__(self, axis: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logarithms of the shares of x."""
+        made: Tensor = F.logsoftmax(x, self.axis)
+        return made
+
+    def _module_info_string(self) -> str:
+        return "" if self.axis is None else f"axis={self.axis}"
+
+
+class PReLU(Module):
+    """x, times `weight` where it is negative: one for all, or, with `num_parameters`, for each
+    channel. It begins as `init`.
+    """
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.num_parameters = num_parameters
+        self.weight = Parameter([init] * num_parameters)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x with its negative part scaled."""
+        made: Tensor = F.prelu(x, self.weight)
+        return made
+
+    def _module_info_string(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class LeakyReLU(Module):
+    """x, times `negative_slope` where it is negative."""
+
+    def __init__(self, negative_slope: float = 0.01, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.negative_slope = negative_slope
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x with its negative part scaled."""
+        made: Tensor = F.leaky_relu(x, self.negative_slope)
+        return made
+
+    def _module_info_string(self) -> str:
+        return f"negative_slope={self.negative_slope}"
+
+
+class ELU(Module):
+    """x where it is positive, else alpha (exp(x) - 1)."""
+
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = alpha
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x with its negative part bent."""
+        made: Tensor = F.elu(x, self.alpha)
+        return made
+
+    def _module_info_string(self) -> str:
+        return f"alpha={self.alpha}"
+
+
+class SELU(Module):
+    """ELU with the alpha and the scale under which activations keep mean 0 and variance 1."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The bent and scaled x."""
+        made: Tensor = F.selu(x)
+        return made
+
+
+class SiLU(Module):
+    """x sigmoid(x)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The gated x."""
+        made: Tensor = F.silu(x)
+        return made
+
+
+class ReLU6(Module):
+    """x between 0 and 6."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The clipped x."""
+        made: Tensor = F.relu6(x)
+        return made
+
+
+class HSwish(Module):
+    """x relu6(x + 3) / 6."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The gated x."""
+        made: Tensor = F.hswish(x)
+        return made
+
+
+class Mish(Module):
+    """x tanh(log(1 + exp(x)))."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The gated x."""
+        made: Tensor = F.mish(x)
+        return made
+
+
+class Softplus(Module):
+    """log(1 + exp(x))."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The smoothly rectified x."""
+        made: Tensor = F.softplus(x)
+        return made

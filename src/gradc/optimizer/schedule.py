@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -77,3 +78,29 @@ class MultiStepLR(LRScheduler):
         """The learning rate of each group in the present epoch."""
         factor = self.gamma ** bisect_right(self.milestones, self.current_epoch)
         return [rate * factor for rate in self.base_lrs]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Lets the learning rate fall along half a cosine (Loshchilov and Hutter, 2016).
+
+    In epoch t it is eta_min + (initial_lr - eta_min) (1 + cos(pi t / T_max)) / 2; `T_max` epochs
+    later it would have risen again.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: int,
+        eta_min: float = 0.0,
+        current_epoch: int = -1,
+    ) -> None:
+        if T_max < 1:
+            raise ValueError(located(f"expected T_max to be at least 1, found {T_max}"))
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, current_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The learning rate of each group in the present epoch."""
+        share = (1 + math.cos(math.pi * self.current_epoch / self.T_max)) / 2
+        return [self.eta_min + (rate - self.eta_min) * share for rate in self.base_lrs]
