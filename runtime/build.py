@@ -3,7 +3,6 @@
 import errno
 import os
 from pathlib import Path
-from typing import Any
 
 from ..tracer.errors import GradcError
 from .cache import Cache
@@ -72,32 +71,12 @@ def _run(command: list[str], folder: Path, timeout: float) -> tuple[int | None, 
     """
     import subprocess
 
-    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+    from .command import run_command
+
     try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        ended = run_command(command, folder, timeout, TMPDIR=str(folder))
     except OSError as error:
         return 127, f"error: {command[0]} cannot be run: {error.strerror}"
-    try:
-        said, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         return None, ""
-    finally:
-        _end(process)
-    return process.returncode, said.decode("utf-8", "replace")
-
-
-def _end(process: Any) -> None:
-    """End the compiler and what it started, if it still runs: it may have been interrupted."""
-    if process.returncode is None:
-        import signal
-
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    return ended.returncode, ended.stdout + ended.stderr

@@ -64,6 +64,10 @@ class CompilingEvaluator:
             return self._interpreting(graph, f"{error}; programs are interpreted with NumPy")
         except CompileError as error:
             return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
+        except OSError as error:  # a full disk, a folder that went away, a limit on files
+            return self._interpreting(
+                graph, f"no program can be built: {error}; programs are interpreted with NumPy"
+            )
 
     def _interpreting(self, graph: Graph, reason: str) -> Executable:
         with self._lock:

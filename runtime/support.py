@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from .blas import find_blas
-from .build import build
+from .build import CompileError, build
 from .cache import open_cache
 from .library import FFI, open_library
-from .toolchain import find_toolchain
+from .toolchain import Toolchain, find_toolchain
 
 FOLDER = Path(__file__).parents[1] / "templates" / "c"
 INCLUDE = re.compile(r'#include "(\w+\.h)"\n')
@@ -20,7 +20,7 @@ class _Support:
     """The loaded library and its one table, for the life of the process."""
 
     def __init__(self, threads: int) -> None:
-        path = build(read_source("support.c"), find_toolchain(), open_cache())
+        path = _build()
         self.library = FFI.dlopen(open_library(path, keep=True))
         self.table = FFI.new("gradc_runtime *")
         if blas := find_blas():
@@ -33,8 +33,21 @@ class _Support:
         self.library.gradc_complete(self.table, threads)
 
 
+def _build() -> Path:
+    """The support library; a compiler that failed on it is not tried again in this process."""
+    toolchain = find_toolchain()
+    if _State.failed and _State.failed[0] == toolchain:
+        raise _State.failed[1].with_traceback(None)
+    try:
+        return build(read_source("support.c"), toolchain, open_cache())
+    except CompileError as error:
+        _State.failed = toolchain, error
+        raise
+
+
 class _State:
     lock = threading.Lock()
+    failed: tuple[Toolchain, CompileError] | None = None
     support: _Support | None = None
     threads: int | None = None
 

@@ -215,17 +215,9 @@ def _ask(command: tuple[str, ...], option: str) -> str:
 def _run(line: list[str], folder: str) -> Any:
     import subprocess
 
+    from .command import run_command
+
     try:
-        return subprocess.run(
-            line,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=PROBE_SECONDS,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "LC_ALL": "C"},
-        )
+        return run_command(line, folder, PROBE_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CompilerNotFoundError(f"{line[0]} does not work: {error}") from error
