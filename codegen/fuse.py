@@ -22,6 +22,10 @@ COST_OF_LOAD = 2
 FEW_LANES = 16
 FEW = 4
 
+LONG = 5000
+FEW_ROUNDS = 4
+"""How often the choice of what is stored is made anew where a program has many nodes."""
+
 STRETCH = 1000
 """Operators of a program that is too long for one kernel, between two places where it is cut."""
 
@@ -67,12 +71,14 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node]) -> Fused:
     """
     in_memory = set(outputs) | {node for node in order if node.op.kind in ("reduction", *ALONE)}
     in_memory |= between_stretches(order)
+    rounds = FEW_ROUNDS if len(order) > LONG else len(order)
     while True:
         lowering = Lowering(in_memory)
         more = operands_to_store(order, lowering)
         if not more:
             clustering = _clustered(order, lowering)
-            more = _worth_storing(clustering, lowering) - in_memory
+            rounds -= 1
+            more = _worth_storing(clustering, lowering) - in_memory if rounds > 0 else set()
             if not more:
                 return Fused(_steps(clustering), lowering)
         in_memory |= more

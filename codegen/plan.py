@@ -19,13 +19,21 @@ class Plan:
 
 
 def plan(program: Program) -> Plan:
-    """Lay out the arena: large memories first, each at the lowest place free in its life."""
+    """Lay out the arena: large memories first, each at the lowest place free in its life.
+
+    Those of a cache line or less lie behind them, one after another.
+    """
     lives = _lives(program)
     placed: list[tuple[Memory, int]] = []
     order = {memory: number for number, memory in enumerate(lives)}
-    for memory in sorted(lives, key=lambda each: (-each.nbytes, order[each])):
+    large = [memory for memory in lives if memory.nbytes > ALIGNMENT]
+    for memory in sorted(large, key=lambda each: (-each.nbytes, order[each])):
         placed.append((memory, _lowest(memory, placed, lives)))
     total = max((at + aligned(memory.nbytes) for memory, at in placed), default=0)
+    for memory in lives:  # of numbers there may be thousands; a place for each costs little
+        if memory.nbytes <= ALIGNMENT:
+            placed.append((memory, total))
+            total += ALIGNMENT
     return Plan(dict(placed), total)
 
 

@@ -113,18 +113,18 @@ int gradc_program(void **buffers, const double *floats, const int64_t *ints,
     error->code = GRADC_FINE;
 
     { // cross_entropy_sum
-        void *const pointers[] = { buffers[0], buffers[1], buffers[2], buffers[4], arena + 64,
-            buffers[5], arena + 0 };
+        void *const pointers[] = { buffers[0], buffers[1], buffers[2], buffers[4], arena + 0,
+            buffers[5], arena + 64 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k0_cross_entropy_sum((void *)&call, 0);
     }
     { // cross_entropy_combine
-        void *const pointers[] = { arena + 64, arena + 0 };
+        void *const pointers[] = { arena + 0, arena + 128 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k1_cross_entropy_combine((void *)&call, 0);
     }
     { // cross_entropy
-        void *const pointers[] = { arena + 0, buffers[3] };
+        void *const pointers[] = { arena + 128, buffers[3] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k2_cross_entropy((void *)&call, 0);
     }

@@ -122,7 +122,7 @@ k6_linear(GRADC_KERNEL_PARAMETERS)
     [[maybe_unused]] const int lane = threadIdx.x % 4;
     if (chunk >= 2) return;
     const float *const __restrict__ x0 = (const float *)((char *)buffers[11] + 4288);
-    float *const __restrict__ part0 = (float *)((char *)buffers[11] + 1280) + chunk * 5;
+    float *const __restrict__ part0 = (float *)((char *)buffers[11] + 4608) + chunk * 5;
     const int64_t begin = chunk * 8;
     const int64_t end = begin + 8 < 16 ? begin + 8 : 16;
 
@@ -140,8 +140,8 @@ k6_linear(GRADC_KERNEL_PARAMETERS)
 extern "C" __global__ void __launch_bounds__(32)
 k7_linear_combine(GRADC_KERNEL_PARAMETERS)
 {
-    const float *const __restrict__ part = (const float *)((char *)buffers[11] + 1280);
-    float *const __restrict__ y = (float *)((char *)buffers[11] + 4480);
+    const float *const __restrict__ part = (const float *)((char *)buffers[11] + 4608);
+    float *const __restrict__ y = (float *)((char *)buffers[11] + 4672);
     double total = 0.0;
     const int place = threadIdx.x % 32;
     const int64_t column = static_cast<int64_t>(blockIdx.x) * 32 + place;
@@ -232,7 +232,7 @@ k11_sub(GRADC_KERNEL_PARAMETERS)
     [[maybe_unused]] const int lane = threadIdx.x % 4;
     if (chunk >= 1) return;
     const float *const __restrict__ x0 = (const float *)buffers[4];
-    const float *const __restrict__ x1 = (const float *)((char *)buffers[11] + 4480);
+    const float *const __restrict__ x1 = (const float *)((char *)buffers[11] + 4672);
     float *const __restrict__ y0 = (float *)buffers[10];
     const float s0_float32 = (float)floats[0];
 
