@@ -63,7 +63,7 @@ dist: $(DEV) ## build sdist and wheel into dist/
 
 clean: ## remove what was built; .venv stays
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src $(LAYERS) tests examples benchmarks tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find src $(LAYERS) tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # -- the environment ---------------------------------------------------------------------------
 

@@ -26,9 +26,27 @@ def as_stored(data: Any, dtype: Any = None) -> tuple[Array, DType]:
     if array.dtype.kind not in "biuf":
         raise DTypeError(located(f"expected real numbers, found {array.dtype}"))
     kind = wanted or narrowed(array)
+    check_range(array, kind)
     if kind is bfloat16:
         return to_storage(array.astype(np.float32), kind), kind
     return array.astype(kind.storage, copy=False), kind
+
+
+def check_range(array: Array, kind: DType) -> None:
+    """Refuse integers that `kind`, a type of integers, cannot hold.
+
+    Raises:
+        OverflowError: naming one of them.
+    """
+    if array.dtype.kind not in "iu" or np.dtype(kind.storage).kind not in "iu":
+        return
+    if not array.size or np.can_cast(array.dtype, kind.storage):
+        return
+    limits = np.iinfo(kind.storage)
+    for extreme in (int(array.min()), int(array.max())):
+        if not limits.min <= extreme <= limits.max:
+            message = f"expected integers of {kind.name} ({limits.min} to {limits.max}), found"
+            raise OverflowError(located(f"{message} {extreme}"))
 
 
 def narrowed(array: Array) -> DType:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from .dtypes import DType
-from .errors import GradcError, Origin, located, users_frame
+from .errors import GradcError, Origin, ShapeError, located, users_frame
 
 Shape = tuple[int, ...]
 Attributes = tuple[Any, ...]
@@ -253,6 +253,9 @@ def node(op: Op, inputs: tuple[Node, ...], attrs: Attributes = ()) -> Node:
     found: Node | None = NODES.get(key)
     if found is None:
         made = op.infer(tuple(each.type for each in inputs), attrs)
+        if any(extent < 0 for extent in made.shape):
+            shape = list(made.shape)
+            raise ShapeError(located(f"{op.name}: expected extents of at least 0, found {shape}"))
         found = NODES.put(key, Node(op, inputs, attrs, made, _origin_now()))
     return found
 

@@ -265,11 +265,15 @@ static inline int64_t gradc_place(gradc_error *error, int32_t check, int64_t pos
         return found;
     if (found < 0 && found >= least)
         return found + size;
-    error->code = GRADC_INDEX;
-    error->node = check;
-    error->position = position;
-    error->found = found;
-    error->bound = size;
+    /* the first that comes writes the whole record: two threads never mix theirs */
+    int32_t fine = GRADC_FINE;
+    if (__atomic_compare_exchange_n(&error->code, &fine, GRADC_INDEX, 0, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+        error->node = check;
+        error->position = position;
+        error->found = found;
+        error->bound = size;
+    }
     return 0;
 }
 
