@@ -24,6 +24,8 @@ from .value import Value, waiting, waiting_together
 
 Nodes = tuple[Node, ...]
 
+PLAIN_ERRORS = {TypeError: TypeError, ValueError: ValueError, AttributeError: TypeError}
+
 STATIC, ONE, MANY = range(3)
 _KINDS = {"Node": ONE, "Node | None": ONE, "Nodes": MANY}
 _EMPTY = inspect.Parameter.empty
@@ -94,6 +96,10 @@ class _General:
         self.function = function
         self.name = function.__name__.strip("_")
         self.kinds = kinds
+        self.optional = tuple(
+            str(each.annotation) == "Node | None"
+            for each in inspect.signature(function).parameters.values()
+        )
         self.signature = inspect.signature(function)
         parameters = self.signature.parameters
         self.defaults = tuple(each.default for each in parameters.values())
@@ -121,10 +127,10 @@ class _General:
         recording, name = THREAD.recording, self.name
         like = _common_dtype(self._operands(settled))
         nodes: list[Any] = []
-        for kind, value in zip(self.kinds, settled, strict=True):
+        for kind, optional, value in zip(self.kinds, self.optional, settled, strict=True):
             if kind == MANY:
                 nodes.append(tuple([as_node(recording, each, like, name) for each in value]))
-            elif kind == STATIC or value is None:
+            elif kind == STATIC or (optional and value is None):
                 nodes.append(value)
             else:
                 nodes.append(as_node(recording, value, like, name))
@@ -143,7 +149,13 @@ class _General:
 
     def _labelled(self, *arguments: Any) -> Any:
         with labelled(self.name):
-            return self.function(*arguments)
+            try:
+                return self.function(*arguments)
+            except (TypeError, ValueError, AttributeError) as error:
+                # what Python says of a static argument of a wrong kind names no line
+                if type(error) not in PLAIN_ERRORS or " (at " in str(error):
+                    raise
+                raise PLAIN_ERRORS[type(error)](located(f"{self.name}: {error}")) from error
 
 
 def _tensors(made: Any, recording: Recording) -> Any:

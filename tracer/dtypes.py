@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DTypeError
+from .errors import DTypeError, located
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +97,8 @@ def as_dtype(dtype: Any) -> DType:
     except TypeError:
         found = None
     if found is None:
-        raise DTypeError(f"expected one of the dtypes {', '.join(DTYPES)}, found {dtype!r}")
+        names = ", ".join(DTYPES)
+        raise DTypeError(located(f"expected one of the dtypes {names}, found {dtype!r}"))
     return found
 
 

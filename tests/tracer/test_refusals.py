@@ -38,3 +38,24 @@ def test_extreme_integers(dtype: str) -> None:
     limits = np.iinfo(dtype)
     held = gradc.Tensor(np.array([limits.min, limits.max], np.int64), dtype=dtype)
     assert held.numpy().tolist() == [limits.min, limits.max]
+
+
+WRONG: dict[str, Callable[[gradc.Tensor], object]] = {
+    "axis of a fraction": lambda x: F.sum(x, axis=1.5),
+    "axis of a word": lambda x: F.max(x, axis="rows"),
+    "shape of a word": lambda x: F.reshape(x, "wide"),
+    "shape of a fraction": lambda x: F.ones(2.5),
+    "no operand": lambda x: F.exp(None),
+    "no second operand": lambda x: F.maximum(x, None),
+    "widths of one number": lambda x: F.pad(x, 3),
+    "range of a word": lambda x: F.arange("a"),
+    "unknown type": lambda x: x.astype("float31"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_arguments_of_a_wrong_kind(name: str) -> None:
+    x = gradc.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(TypeError, match=r"\(at .*test_refusals\.py:\d+\)"):
+        WRONG[name](x)
+    np.testing.assert_array_equal((x + x).numpy(), [[2, 4], [6, 8]])  # nothing is left half-done

@@ -5,6 +5,7 @@ Lowering and templates belong to a kind, so that a new operator of a kind needs 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -195,8 +196,12 @@ def normalized_axes(name: str, axis: int | tuple[int, ...] | None, rank: int) ->
     """The axes meant by `axis` (None: all), counted from the front, in order, each once."""
     if axis is None:
         return tuple(range(rank))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    axes = sorted(normalized_axis(name, int(each), rank) for each in given)
+    try:
+        given = tuple(map(operator.index, axis if isinstance(axis, (tuple, list)) else (axis,)))
+    except TypeError:
+        message = f"{name}: expected an integer or a tuple of integers as axis, found {axis!r}"
+        raise TypeError(located(message)) from None
+    axes = sorted(normalized_axis(name, each, rank) for each in given)
     if len(set(axes)) < len(axes):
         raise ShapeError(located(f"{name}: axis {given} names an axis twice"))
     return tuple(axes)
