@@ -30,6 +30,7 @@ from .kernel import (
 from .launch import chunk_of
 from .layout import Layout, Substitution, layout_of
 from .lower import Builder
+from .short_axes import without_short_axes
 from .target import Target
 from .value import Apply, Cached, Held, Load, Number, Slot, Value
 
@@ -283,7 +284,9 @@ class Assembly:
             memory = Memory(cached.dtype, kernel.chunks * kernel.inner_count, "arena")
             argument = Argument(cached.argument, memory, True, kernel.inner_count)
             self.arguments.append(argument)
-        return [replace(kernel, arguments=tuple(self.arguments)), *combines]
+        kernel = replace(kernel, arguments=tuple(self.arguments))
+        in_lanes = self.target.language == "c"
+        return [without_short_axes(kernel) if in_lanes else kernel, *combines]
 
     def _chunked(self, kernel: Kernel) -> Kernel:
         per_row = self.row_weight + kernel.inner_count * self.inner_weight + 1

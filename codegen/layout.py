@@ -29,10 +29,18 @@ from .value import (
     Select,
     Stride,
     Value,
+    always,
     indices_of,
+    never,
 )
 
 Image = Mapping[Axis, Index]
+
+SHORT = 4
+"""Elements of an axis that may be written out (`short_axes`)."""
+
+LEAST_LANES = 8
+"""Elements of an axis that fills lanes."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +72,28 @@ def layout_of(cluster: Cluster) -> Layout:
     made = [_arranged(group, indices, numbering, image) for group in groups]
     outer, inner = made
     if rows is None:
-        outer, inner = inner[:-1], inner[-1:]
+        outer, inner = _with_lanes(inner)
     final = {
         node: {axis: substituted(index, image, {}) for axis, index in own.items()}
         for node, own in space.items()
     }
     return Layout(tuple(outer), tuple(inner), final)
+
+
+def _with_lanes(axes: list[Axis]) -> tuple[list[Axis], list[Axis]]:
+    """Rows and their inside, where every choice is open: the last axis, if that fills lanes.
+
+    Else the inside begins at the last axis that does, with the short ones before it.
+    """
+    wide = [number for number, axis in enumerate(axes) if axis.extent >= LEAST_LANES]
+    first = wide[-1] if wide else len(axes) - 1
+    if first != len(axes) - 1 and all(axis.extent <= SHORT for axis in axes[first + 1 :]):
+        while first and 1 < axes[first - 1].extent <= SHORT:
+            first -= 1
+    else:
+        first = len(axes) - 1
+    first = max(first, 0)
+    return axes[:first], axes[first:]
 
 
 def _image(item: Item, cluster: Cluster) -> dict[Axis, Index]:
@@ -193,12 +217,17 @@ class Substitution:
             if found is not None:
                 return found
             conditions = self._conditions(value.conditions)
+            if any(never(each) for each in conditions):
+                return build.number(value, "0")
             return build.load(value.node, self._index(value.offset), conditions)
         if isinstance(value, Apply):
             return build.apply(value.made_by, tuple(self._done[a] for a in value.arguments))
         if isinstance(value, Select):
             sides = self._done[value.inside], self._done[value.outside]
-            return build.select(self._conditions(value.conditions), *sides)
+            conditions = self._conditions(value.conditions)
+            if any(never(each) for each in conditions):
+                return sides[1]
+            return build.select(conditions, *sides)
         if isinstance(value, Ramp):
             return build.ramp(self._index(value.index), value)
         return value
@@ -211,9 +240,10 @@ class Substitution:
         return substituted(index, self.image, places)
 
     def _conditions(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        return tuple(
+        moved = (
             Stride(self._index(each.index), each.step)
             if isinstance(each, Stride)
             else (self._index(each[0]), each[1])
             for each in conditions
         )
+        return tuple(each for each in moved if not always(each))

@@ -75,7 +75,7 @@ class Builder:
         key = (value, extent)
         return self._places.setdefault(key, Place(value, extent, len(self._places)))
 
-    def number(self, like: Node, text: str) -> Value:
+    def number(self, like: Node | Value, text: str) -> Value:
         """A literal of the type of `like`."""
         dtype = like.dtype
         return self._keep(("number", text, dtype), lambda: Number(dtype, text, axes=frozenset()))

@@ -125,6 +125,15 @@ def always(condition: Condition) -> bool:
     return low >= 0 and high < condition[1]
 
 
+def never(condition: Condition) -> bool:
+    """Whether the condition can't hold."""
+    if isinstance(condition, Stride):
+        index, step = condition.index, condition.step
+        return index.constant % step != 0 and all(c % step == 0 for _, c in index.terms)
+    low, high = condition[0].bounds()
+    return high < 0 or low >= condition[1]
+
+
 def run_time_parts(*indices: Index) -> tuple[Value, ...]:
     """The values of the run-time places in `indices`, each once."""
     places: dict[Place, None] = {}

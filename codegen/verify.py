@@ -6,8 +6,9 @@ it is made, and not by what it computes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import prod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from .index import Axis, Bounded, Index, Place
 from .kernel import (
@@ -27,6 +28,9 @@ from .kernel import (
 )
 from .plan import ALIGNMENT, Plan
 from .value import Cached, Load, Number, Slot, Value, indices_of
+
+MOST_PLACES = 1 << 20
+"""Elements of a memory of which each is looked at."""
 
 
 def require_sound(program: Program) -> None:
@@ -223,16 +227,27 @@ def _accesses(kernel: Kernel) -> Iterator[str]:
             yield f"{accumulator.columns} columns for the {room} elements of {accumulator.partial}"
     if not kernel.row_count * kernel.inner_count:
         return
-    for statement, _, axes in statements(kernel):
+    for statement, _, _ in statements(kernel):
         for name, index in _touched(statement, kernel):
             if not within(index, _room(arguments[name])):
                 yield f"{name}[{index}] is outside of its {_room(arguments[name])} elements"
-        if isinstance(statement, Put) and not kernel.ordered:
-            argument = arguments[statement.argument]
-            if not argument.written:
-                yield f"{argument.name} is written, but read only"
-            if not covers(statement.offset, axes, _room(argument), argument.per_chunk > 0):
-                yield f"{argument.name}[{statement.offset}] is not one place for each element"
+    if not kernel.ordered:
+        yield from _coverage(kernel, arguments)
+
+
+def _coverage(kernel: Kernel, arguments: Mapping[str, Argument]) -> Iterator[str]:
+    """What is written must be written once for each element, by one statement or by several."""
+    puts: dict[str, list[tuple[Index, tuple[Axis, ...]]]] = {}
+    for statement, _, axes in statements(kernel):
+        if isinstance(statement, Put):
+            puts.setdefault(statement.argument, []).append((statement.offset, axes))
+    for name, written in puts.items():
+        argument = arguments[name]
+        if not argument.written:
+            yield f"{name} is written, but read only"
+        if not covers(written, _room(argument), argument.per_chunk > 0):
+            places = ", ".join(str(offset) for offset, _ in written)
+            yield f"{name}[{places}] is not one place for each element"
 
 
 def _room(argument: Argument) -> int:
@@ -259,19 +274,22 @@ def within(index: Index, size: int) -> bool:
     return low >= 0 and high < size
 
 
-def covers(index: Index, axes: tuple[Axis, ...], size: int, per_chunk: bool) -> bool:
-    """Whether the loops over `axes` reach each of `size` places once; only asked of plain sums.
+def covers(written: Sequence[tuple[Index, tuple[Axis, ...]]], size: int, per_chunk: bool) -> bool:
+    """Whether the places that are `written`, in loops over their axes, are each of `size` once.
 
-    What each chunk has for itself is written for one row after another.
+    Only asked of plain sums, and not of very large memories. What each chunk has for itself is
+    written for one row after another.
     """
-    if not index.is_affine():
+    if size > MOST_PLACES or not all(offset.is_affine() for offset, _ in written):
         return True
-    reached = [axis for axis in axes if axis in index.axes()]
-    if not per_chunk and any(axis.extent != 1 and axis not in reached for axis in axes):
-        return False
-    step = 1
-    for coefficient, extent in sorted((index.coefficient(each), each.extent) for each in reached):
-        if coefficient != step:
+    counts = np.zeros(size, dtype=np.int64)
+    for offset, axes in written:
+        places = np.array([offset.constant])
+        for axis in axes:
+            if not per_chunk or axis in offset.axes():
+                steps = offset.coefficient(axis) * np.arange(axis.extent)
+                places = (places[:, None] + steps).ravel()
+        if places.size > size or places.min(initial=0) < 0 or places.max(initial=0) >= size:
             return False
-        step *= extent
-    return index.constant == 0 and step == size == prod(axis.extent for axis in reached)
+        np.add.at(counts, places, 1)
+    return bool((counts == 1).all())

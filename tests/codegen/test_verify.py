@@ -230,11 +230,11 @@ def test_within(index: Index, size: int, expected: bool) -> None:
     ],
 )
 def test_covers(index: Index, axes: tuple[Axis, ...], size: int, expected: bool) -> None:
-    assert covers(index, axes, size, per_chunk=False) is expected
+    assert covers([(index, axes)], size, per_chunk=False) is expected
 
 
 def test_what_a_chunk_keeps_is_written_row_after_row() -> None:
-    assert covers(j, (A, B), 5, per_chunk=True)
+    assert covers([(j, (A, B))], 5, per_chunk=True)
 
 
 def test_the_pipeline_verifies_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
