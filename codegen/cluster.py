@@ -236,7 +236,13 @@ class Clustering:
         self._join(item, len(self.clusters) - 1, fit, needed, reads)
 
     def add_alone(self, node: Node, reads: Iterable[Node]) -> None:
-        """Give `node` a kernel of another kind, which nothing joins."""
+        """Give `node` a kernel of another kind, which nothing joins; a loop has all its values."""
+        if node.op.kind == "loop":
+            stacks = node.attrs[0].stacks
+            made = next((self.home[each] for each in stacks if each in self.home), None)
+            if made is not None:
+                self.home[node] = made
+                return
         needed = {self.home[each] for each in reads if each in self.home}
         self.home[node] = len(self.clusters)
         self.clusters.append(Cluster((), ancestors=self._ancestors(needed), closed=True))
@@ -263,11 +269,7 @@ class Clustering:
         target, cluster = self.clusters[into], self.clusters[number]
         if not target.items or not cluster.items or not target.has_room(cluster.values):
             return False
-        between = any(
-            other.ancestors >> into & 1 and cluster.ancestors >> each & 1
-            for each, other in enumerate(self.clusters)
-        )
-        if between:
+        if self._is_between(into, number) or self._is_between(number, into):
             return False
         trial = replace(
             target,
@@ -284,6 +286,14 @@ class Clustering:
             trial.take(item, fit, reads)
         self._replace(into, number, trial)
         return True
+
+    def _is_between(self, first: int, last: int) -> bool:
+        """Whether something must run after the cluster `first` and before `last`."""
+        before = self.clusters[last].ancestors
+        return any(
+            other.ancestors >> first & 1 and before >> each & 1
+            for each, other in enumerate(self.clusters)
+        )
 
     def _replace(self, into: int, number: int, merged: Cluster) -> None:
         """Put `merged` in the place of both clusters."""

@@ -29,7 +29,7 @@ FEW_ROUNDS = 4
 STRETCH = 1000
 """Operators of a program that is too long for one kernel, between two places where it is cut."""
 
-ALONE = ("contraction", "scatter", "scan", "sort")
+ALONE = ("contraction", "scatter", "scan", "sort", "loop")
 """Kinds of operators that have kernels of their own."""
 
 
@@ -157,6 +157,8 @@ def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
     for node in order:
         if node.op.kind == "sort" and not _lies_in_order(node.inputs[0], lowering):
             found.add(node.inputs[0])
+        if node.op.kind == "loop":
+            found |= {each for each in node.inputs if not _lies_in_order(each, lowering)}
         if node.op.kind == "contraction":
             found |= {_readable(each) for each in node.inputs if not _is_readable(each, lowering)}
     return found

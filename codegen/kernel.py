@@ -8,7 +8,7 @@ depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -198,7 +198,22 @@ class Sorting:
         return max(-(-self.rows // self.chunk), 1)
 
 
-Launch = Kernel | Combine | Product | Sorting
+Place = tuple[Memory, int]
+"""An element of a memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    """`count` steps of a body. `moving` tells for the memories of the body's inputs and results
+    where each of them begins in each step."""
+
+    label: str
+    count: int
+    body: tuple[Launch, ...]
+    moving: Mapping[Memory, tuple[Place, ...]]
+
+
+Launch = Kernel | Combine | Product | Sorting | Repeat
 
 
 @dataclass(frozen=True)
@@ -233,5 +248,26 @@ def memories_of(launch: Launch) -> tuple[tuple[Memory, bool], ...]:
         return (launch.partial, False), (launch.result, True)
     if isinstance(launch, Sorting):
         return (launch.source, False), (launch.scratch, True), (launch.result, True)
+    if isinstance(launch, Repeat):
+        return _repeated(launch)
     a, b, c = launch.memories
     return (a, False), (b, False), (c, True)
+
+
+def _repeated(launch: Repeat) -> tuple[tuple[Memory, bool], ...]:
+    """What the steps touch outside of their body; what they write first is not said to be read."""
+    writes: dict[Memory, bool] = {}
+    for each in launch.body:
+        for memory, written in memories_of(each):
+            for outside, _ in launch.moving.get(memory, ()):
+                writes[outside] = writes.get(outside, False) or written
+    return tuple(writes.items())
+
+
+def flat(launches: Iterable[Launch]) -> Iterator[tuple[Launch, tuple[Repeat, ...]]]:
+    """All launches in the order in which they stand, each with the loops around it."""
+    for each in launches:
+        if isinstance(each, Repeat):
+            yield from ((inner, (each, *around)) for inner, around in flat(each.body))
+        else:
+            yield each, ()

@@ -11,6 +11,7 @@ from .kernel import Program
 from .plan import Plan, plan
 from .program import program_of
 from .render import Source, render
+from .roll import rolled
 from .simplify import images, replaced
 from .target import Target
 from .verify import require_apart, require_sound
@@ -44,7 +45,9 @@ def translate(
     image = images(graph)
     simple = replaced(graph, image)
     show("simplify", simple)
-    program = program_of(simple, target)
+    whole, rolled_image = rolled(simple) if target.language == "c" else (simple, {})
+    show("roll", whole)
+    program = program_of(whole, target)
     show("lower and fuse", program)
     layout = plan(program)
     if verify:
@@ -53,6 +56,9 @@ def translate(
     show("plan", layout)
     source = render(program, layout, target)
     show("render", source)
-    original = {image[node]: place for place, node in reversed(list(enumerate(graph.nodes())))}
+    original = {
+        rolled_image.get(image[node], image[node]): place
+        for place, node in reversed(list(enumerate(graph.nodes())))
+    }
     checks = tuple(original[check.node] for check in program.checks)
     return Translation(simple, program, layout, source, checks)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .kernel import Memory, Program, memories_of
+from .kernel import Launch, Memory, Program, Repeat, memories_of
 
 ALIGNMENT = 64
 
@@ -45,12 +45,22 @@ def aligned(nbytes: int) -> int:
 def _lives(program: Program) -> dict[Memory, tuple[int, int]]:
     """The first and the last launch that touch each temporary memory."""
     lives: dict[Memory, tuple[int, int]] = {}
-    for number, launch in enumerate(program.launches):
+    _live(program.launches, 0, lives)
+    return lives
+
+
+def _live(launches: Iterable[Launch], number: int, lives: dict[Memory, tuple[int, int]]) -> int:
+    """Note who lives from `number` on; what loops touch lives as long as they run."""
+    for launch in launches:
+        last = number
+        if isinstance(launch, Repeat):
+            last = _live(launch.body, number, lives) - 1
         for memory, _ in memories_of(launch):
             if memory.what == "arena":
-                first, _ = lives.get(memory, (number, number))
-                lives[memory] = (first, number)
-    return lives
+                first, end = lives.get(memory, (number, number))
+                lives[memory] = (min(first, number), max(end, last))
+        number = last + 1
+    return number
 
 
 def _lowest(

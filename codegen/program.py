@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 
 from ..tracer.dtypes import float32, float64
 from ..tracer.graph import Graph
@@ -11,7 +12,8 @@ from ..tracer.ops import movement, sources
 from .assemble import Assembly, Names, label_of
 from .fuse import Fused, Matrix, Step, fuse, matrix, read_by
 from .index import Axis, Index, of_axis, row_major, substituted
-from .kernel import Check, Kernel, Launch, Memory, Product, Program, memories_of
+from .kernel import Check, Kernel, Launch, Memory, Place, Product, Program, Repeat, memories_of
+from .loop import Carried, Feed, Loop
 from .lower import Lowering
 from .scan import scan_launches
 from .scatter import scatter_launches
@@ -116,10 +118,38 @@ class _Making:
         if step.cluster is not None:
             return Assembly(step.cluster, self.outside, self.names, target).build()
         assert step.alone is not None
+        if step.alone.op.kind == "loop":
+            return [self._repeat(step.alone.attrs[0], target)]
         make = ALONE.get(step.alone.op.kind)
         if make is not None:
             return make(step.alone, lowering, self.names, target)
         return [self._product(step.alone, lowering, target)]
+
+    def _repeat(self, loop: Loop, target: Target) -> Repeat:
+        body = program_of(loop.body, target)
+        moving = {
+            memory: self._places(feed, loop)
+            for memory, feed in zip(body.inputs, loop.feeds, strict=True)
+        }
+        for (_, output), stack in zip(body.results, loop.stacks, strict=True):
+            moving[body.outputs[output]] = self._slots(stack, loop, loop.count)
+        names = dict.fromkeys(label_of([each]) for each in loop.body.outputs)
+        label = "_".join([*list(names)[:3], "loop"])
+        return Repeat(label, loop.count, body.launches, moving)
+
+    def _places(self, feed: Feed, loop: Loop) -> tuple[Place, ...]:
+        """Where each step of `loop` reads what `feed` says."""
+        given = feed.initial if isinstance(feed, Carried) else feed.pieces
+        places = tuple((self.read(loop.inputs[number]), start) for number, start in given)
+        if isinstance(feed, Carried):
+            places += self._slots(loop.stacks[feed.output], loop, loop.count - feed.lag)
+        return places
+
+    def _slots(self, stack: Node, loop: Loop, steps: int) -> tuple[Place, ...]:
+        """The slots of a loop's value, in so many steps."""
+        slots, *shape = stack.shape
+        memory = self.written(stack)
+        return tuple((memory, loop.slot(slots, step) * prod(shape)) for step in range(steps))
 
     def _product(self, node: Node, lowering: Lowering, target: Target) -> Product:
         a, b = (_operand(each, node, lowering) for each in node.inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -16,6 +16,7 @@ from .plan import Plan
 from .spell_cuda_program import cuda_program_view
 from .spell_program import program_view
 from .target import Target
+from .view import LaunchView, RepeatView
 
 PACKAGE = "gradc.templates"
 
@@ -43,8 +44,17 @@ def render(program: Program, plan: Plan, target: Target) -> Source:
     view = program_view(program, plan, target)
     skeleton = _environment().get_template("c/module.c.j2")
     text = indented(skeleton.render(program=view))
-    kernels = tuple(launch.function for launch in view.launches)
+    kernels = tuple(called(view.launches))
     return Source(text, target.language, view.entry, plan.nbytes, kernels)
+
+
+def called(launches: Iterable[LaunchView | RepeatView]) -> Iterator[str]:
+    """The functions that are called, in order; those in a loop once."""
+    for each in launches:
+        if isinstance(each, RepeatView):
+            yield from called(each.body)
+        else:
+            yield each.function
 
 
 def _render_cuda(program: Program, plan: Plan, target: Target) -> Source:

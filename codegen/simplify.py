@@ -49,6 +49,11 @@ def replaced(graph: Graph, image: Mapping[Node, Node]) -> Graph:
 
 def _settled(made: Node, settled: set[Node]) -> Node:
     """What `made`, and all that a rule makes new below it, becomes when no rule fits any more."""
+    if made in settled:
+        return made
+    if all(each in settled for each in made.inputs) and _better(made) is None:
+        settled.add(made)
+        return made
     image: dict[Node, Node] = {}
     for each in topological([made], settled):
         if each in settled:
@@ -263,8 +268,35 @@ def product_with_vector(made: Node) -> Node | None:
     return movement.reshape(total, made.shape)
 
 
+def neighbours(made: Node) -> Node | None:
+    """The sum of two values that are 0 outside of neighbouring boxes is one value beside the other.
+
+    So the cotangents of the slices of a tensor come together. (A zero may change its sign.)
+    """
+    x, y = made.inputs
+    if x.op is not movement.pad_op or y.op is not movement.pad_op or x.shape != y.shape:
+        return None
+    first, second = sorted((x, y), key=lambda each: sum(each.attrs[0]))
+    (low, above, *rest), (below, high, *other) = first.attrs, second.attrs
+    apart = [
+        axis for axis in range(made.ndim) if (low[axis], above[axis]) != (below[axis], high[axis])
+    ]
+    if len(apart) != 1 or rest != other or any(rest[0]) or float(rest[1]) != 0:
+        return None
+    (axis,) = apart
+    if low[axis] + first.inputs[0].shape[axis] != below[axis]:
+        return None
+    parts = (part for each in (first, second) for part in _parts(each.inputs[0], axis))
+    return movement.pad(movement.concat(tuple(parts), axis), low, high)
+
+
+def _parts(x: Node, axis: int) -> tuple[Node, ...]:
+    return x.inputs if x.op is movement.concat_op and x.attrs == (axis,) else (x,)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "mul": (mul_one,),
+    "add": (neighbours,),
     "sub": (sub_zero,),
     "div": (div_by_power_of_two,),
     "neg": (neg_neg, neg_extremum_neg),

@@ -95,6 +95,7 @@ def _extents(launch: Launch) -> tuple[Grid, Grid]:
     if isinstance(launch, Sorting):
         blocks = min(-(-launch.rows * launch.length // THREADS), MOST_PIECES)
         return (blocks, 1, 1), (THREADS, 1, 1)
+    assert isinstance(launch, Combine)
     return (combine_grid(launch), 1, 1), (_combine_threads(launch), 1, 1)
 
 
@@ -105,6 +106,7 @@ def _function(launch: Launch, target: Target, addresses: Mapping[Memory, str]) -
         return _product(launch, addresses)
     if isinstance(launch, Sorting):
         return _sorting(launch, addresses)
+    assert isinstance(launch, Combine), "loops are written out for a device"
     return _combine(launch, addresses)
 
 

@@ -7,9 +7,21 @@ from dataclasses import replace
 
 from .assemble import CHUNK_WORK
 from .fuse import Matrix
-from .kernel import Combine, Kernel, Launch, Memory, Product, Program, Sorting, memories_of
+from .kernel import (
+    Combine,
+    Kernel,
+    Launch,
+    Memory,
+    Product,
+    Program,
+    Repeat,
+    Sorting,
+    flat,
+    memories_of,
+)
 from .plan import Plan
 from .spell_kernel import KernelSpelling, coordinates_of, starts_of
+from .spell_loop import Pointer, spelled_loop
 from .spelling import (
     HALVES,
     STORED,
@@ -29,6 +41,7 @@ from .view import (
     LaunchView,
     ProductView,
     ProgramView,
+    RepeatView,
     SortingView,
 )
 
@@ -38,21 +51,22 @@ PARALLEL_WORK = 1 << 17
 
 def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
     """`program`, laid out by `plan`, spelled for `target`."""
-    pointers = _pointers(program, plan)
     functions: dict[FunctionView, str] = {}
-    launches: list[LaunchView] = []
-    for launch in program.launches:
+    names: dict[Launch, str] = {}
+    for launch, _ in flat(program.launches):
         bare = _function(launch, target)
         name = functions.get(bare)
         if name is None:
             name = functions[bare] = f"k{len(functions)}_{identifier(launch.label)}"
-        launches.append(_launch(launch, name, pointers))
+        names[launch] = name
+    launches = spelled_launches(program.launches, names, _pointers(program, plan))
     named = tuple(replace(view, name=name) for view, name in functions.items())
     products = (view for view in named if isinstance(view, ProductView) and not view.blas)
     return ProgramView(
         entry="gradc_program",
         functions=named,
-        launches=tuple(launches),
+        launches=launches,
+        calls=len(names),
         arena=plan.nbytes,
         arena_number=len(program.inputs) + len(program.outputs),
         matmuls=tuple(sorted({view.short for view in products})),
@@ -60,20 +74,38 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
     )
 
 
+def spelled_launches(
+    launches: Iterable[Launch],
+    names: Mapping[Launch, str],
+    pointers: Mapping[Memory, Pointer],
+    depth: int = 0,
+) -> tuple[LaunchView | RepeatView, ...]:
+    """The calls of `launches`, whose functions have `names`, within `depth` loops."""
+    made: list[LaunchView | RepeatView] = []
+    for launch in launches:
+        if isinstance(launch, Repeat):
+            view, inside = spelled_loop(launch, pointers, depth)
+            body = spelled_launches(launch.body, names, inside, depth + 1)
+            made.append(replace(view, body=body))
+        else:
+            made.append(_launch(launch, names[launch], pointers))
+    return tuple(made)
+
+
 def identifier(label: str) -> str:
     """`label` as a name in C."""
     return "".join(c if c.isalnum() and c.isascii() else "_" for c in label) or "kernel"
 
 
-def _pointers(program: Program, plan: Plan) -> dict[Memory, str]:
+def _pointers(program: Program, plan: Plan) -> dict[Memory, Pointer]:
     table = [*program.inputs, *program.outputs]
-    found = {memory: f"buffers[{number}]" for number, memory in enumerate(table)}
-    return found | {memory: f"arena + {at}" for memory, at in plan.offsets.items()}
+    found = {memory: Pointer(f"buffers[{number}]") for number, memory in enumerate(table)}
+    return found | {memory: Pointer("arena", at) for memory, at in plan.offsets.items()}
 
 
-def _launch(launch: Launch, name: str, pointers: Mapping[Memory, str]) -> LaunchView:
+def _launch(launch: Launch, name: str, pointers: Mapping[Memory, Pointer]) -> LaunchView:
     touched = tuple(
-        _behind(pointers[memory], start * memory.dtype.itemsize)
+        pointers[memory].behind(start * memory.dtype.itemsize).text()
         for (memory, _), start in zip(memories_of(launch), _starts(launch), strict=True)
     )
     if isinstance(launch, Kernel):
@@ -99,14 +131,8 @@ def _starts(launch: Launch) -> Iterable[int]:
     return [0 for _ in memories_of(launch)]
 
 
-def _behind(pointer: str, nbytes: int) -> str:
-    if not nbytes:
-        return pointer
-    known, plus, offset = pointer.partition("arena + ")
-    return f"{known}{plus}{int(offset) + nbytes}" if plus else f"(char *){pointer} + {nbytes}"
-
-
 def _function(launch: Launch, target: Target) -> FunctionView:
+    assert not isinstance(launch, Repeat), "a loop is no function"
     if isinstance(launch, Kernel):
         return KernelSpelling(launch, target).view()
     if isinstance(launch, Product):

@@ -22,8 +22,10 @@ from .kernel import (
     Product,
     Program,
     Put,
+    Repeat,
     Sorting,
     Statement,
+    flat,
     memories_of,
 )
 from .plan import ALIGNMENT, Plan
@@ -36,7 +38,9 @@ MOST_PLACES = 1 << 20
 def require_sound(program: Program) -> None:
     """Raise AssertionError, with all that is wrong, unless `program` may be run."""
     wrong = [*_memories(program), *_results(program)]
-    for number, launch in enumerate(program.launches):
+    for number, (launch, around) in enumerate(flat(program.launches)):
+        for loop in around:
+            wrong += [f"loop {loop.label}: {each}" for each in _moving(loop)]
         wrong += [f"launch {number} ({launch.label}): {each}" for each in _faults(launch, program)]
     assert not wrong, "\n".join(wrong)
 
@@ -44,10 +48,12 @@ def require_sound(program: Program) -> None:
 def require_apart(program: Program, plan: Plan) -> None:
     """Raise AssertionError unless memories that are alive together lie apart in the arena."""
     lives: dict[Memory, list[int]] = {}
-    for number, launch in enumerate(program.launches):
+    for number, (launch, around) in enumerate(flat(program.launches)):
         for memory, _ in memories_of(launch):
-            if memory.what == "arena":
-                lives.setdefault(memory, []).append(number)
+            for touched in outside(memory, around):
+                if touched.what == "arena":
+                    lives.setdefault(touched, []).append(number)
+    _as_long_as_loops(program.launches, 0, lives)
     assert lives.keys() == plan.offsets.keys(), "other memories are placed than are used"
     placed: list[Memory] = []
     for memory, at in plan.offsets.items():
@@ -61,6 +67,29 @@ def require_apart(program: Program, plan: Plan) -> None:
         placed.append(memory)
 
 
+def outside(memory: Memory, around: Sequence[Repeat]) -> set[Memory]:
+    """What `memory`, which a launch within the loops `around` touches, stands for."""
+    found = {memory}
+    for loop in around:
+        found = {place for each in found for place, _ in loop.moving.get(each, ((each, 0),))}
+    return found
+
+
+def _as_long_as_loops(
+    launches: Iterable[Launch], number: int, lives: Mapping[Memory, list[int]]
+) -> int:
+    """What a loop takes in or gives out lives as long as it runs."""
+    for launch in launches:
+        behind = number + 1
+        if isinstance(launch, Repeat):
+            behind = _as_long_as_loops(launch.body, number, lives)
+            for memory, _ in memories_of(launch):
+                if memory in lives:
+                    lives[memory][:] = sorted([*lives[memory], number, behind - 1])
+        number = behind
+    return number
+
+
 # ---- the memories of a program
 
 
@@ -72,7 +101,7 @@ def _memories(program: Program) -> Iterator[str]:
         made = {memory for memory, writes in memories_of(launch) if writes}
         for memory in {each for each in read - written if each.size}:
             yield f"{here} reads {memory} before it is written"
-        for memory in read & made:
+        for memory in read & made if not isinstance(launch, Repeat) else ():
             yield f"{here} reads and writes {memory}, though its pointers are restricted"
         for memory in made & set(program.inputs):
             yield f"{here} writes the input {memory}"
@@ -96,11 +125,23 @@ def _results(program: Program) -> Iterator[str]:
 
 
 def _faults(launch: Launch, program: Program) -> Iterable[str]:
+    assert not isinstance(launch, Repeat)
     if isinstance(launch, Kernel):
         return [*_scopes(launch), *_accesses(launch), *_checks(launch, program)]
     if isinstance(launch, Sorting):
         return _sorting(launch)
     return _combine(launch) if isinstance(launch, Combine) else _product(launch)
+
+
+def _moving(loop: Repeat) -> Iterator[str]:
+    """What is written lies within what it is written to, and each step has its place."""
+    written = {memory for each in loop.body for memory, writes in memories_of(each) if writes}
+    for memory, places in loop.moving.items():
+        if len(places) != loop.count:
+            yield f"{len(places)} places of {memory} for {loop.count} steps"
+        for place, start in places if memory in written else ():
+            if not 0 <= start <= place.size - memory.size:
+                yield f"{memory} is written at {start} of {place}"
 
 
 def _combine(launch: Combine) -> Iterator[str]:

@@ -146,12 +146,26 @@ class LaunchView:
 
 
 @dataclass(frozen=True)
+class RepeatView:
+    """A loop over calls: `places` are the pointers that move, by name, as expressions of its
+    variable; `tables` are those that move in no even steps, by name, with what stands in them."""
+
+    variable: str
+    count: int
+    tables: tuple[tuple[str, tuple[str, ...]], ...]
+    places: tuple[tuple[str, str], ...]
+    body: tuple[LaunchView | RepeatView, ...]
+    title: str
+
+
+@dataclass(frozen=True)
 class ProgramView:
     """A program: distinct functions, and the calls of them in order."""
 
     entry: str
     functions: tuple[FunctionView, ...]
-    launches: tuple[LaunchView, ...]
+    launches: tuple[LaunchView | RepeatView, ...]
+    calls: int
     arena: int
     arena_number: int
     matmuls: tuple[str, ...]

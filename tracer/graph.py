@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from .ir import Node, node, on_behalf_of, topological
+from .ir import Node, node, topological, with_inputs
 from .ops import sources
 
 
@@ -59,8 +59,7 @@ def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Gr
         elif each.op.kind == "marker":
             made = image[each.inputs[0]]
         else:
-            with on_behalf_of(each.origin):
-                made = node(each.op, tuple(image[i] for i in each.inputs), each.attrs)
+            made = with_inputs(each, tuple(image[i] for i in each.inputs))
         image[each] = made
     floats, ints = tuple(scalars["f"]), tuple(scalars["i"])
     graph = Graph(tuple(leaves), len(floats), len(ints), tuple(image[each] for each in outputs))

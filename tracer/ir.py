@@ -197,15 +197,20 @@ def labelled(label: str) -> Iterator[None]:
         _circumstance.label = ""
 
 
-@contextmanager
-def on_behalf_of(origin: Origin | None) -> Iterator[None]:
+class on_behalf_of:  # used as a word, like contextlib.suppress
     """Nodes made inside carry this origin: an adjoint carries that of the node it belongs to."""
-    before = _circumstance.origin
-    _circumstance.origin = origin
-    try:
-        yield
-    finally:
-        _circumstance.origin = before
+
+    __slots__ = ("_before", "_origin")
+
+    def __init__(self, origin: Origin | None) -> None:
+        self._origin = origin
+
+    def __enter__(self) -> None:
+        self._before = _circumstance.origin
+        _circumstance.origin = self._origin
+
+    def __exit__(self, *_: object) -> None:
+        _circumstance.origin = self._before
 
 
 def _origin_now() -> Origin | None:
@@ -257,6 +262,15 @@ def node(op: Op, inputs: tuple[Node, ...], attrs: Attributes = ()) -> Node:
             shape = list(made.shape)
             raise ShapeError(located(f"{op.name}: expected extents of at least 0, found {shape}"))
         found = NODES.put(key, Node(op, inputs, attrs, made, _origin_now()))
+    return found
+
+
+def with_inputs(like: Node, inputs: tuple[Node, ...]) -> Node:
+    """The node that is `like`, on other inputs of the same types."""
+    key = (like.op, inputs, like.attrs)
+    found: Node | None = NODES.get(key)
+    if found is None:
+        found = NODES.put(key, Node(like.op, inputs, like.attrs, like.type, like.origin))
     return found
 
 

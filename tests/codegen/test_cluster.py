@@ -3,6 +3,7 @@
 from itertools import pairwise
 from math import prod
 
+import numpy as np
 import pytest
 from contract.compute import leaf
 from gradc.codegen.cluster import Clustering, Role, images, position, refined
@@ -10,9 +11,12 @@ from gradc.codegen.index import Axis, of_axis
 from gradc.codegen.item import item_of
 from gradc.codegen.lower import Lowering
 from gradc.tracer.dtypes import float32
+from gradc.tracer.interpret import interpret
 from gradc.tracer.ir import Node, topological
+from gradc.tracer.ops import contraction, movement, reduction
 from gradc.tracer.ops import elementwise as e
-from gradc.tracer.ops import movement, reduction
+from graphs.build import graph_of
+from graphs.compiled import Compiled, sample
 from graphs.evaluate import evaluated, points
 from hypothesis import given
 from hypothesis import strategies as st
@@ -206,6 +210,17 @@ def test_no_cluster_needs_itself() -> None:
     assert order.index(made.home[first]) < order.index(made.home[second])
     for number, cluster in enumerate(made.clusters):
         assert not cluster.ancestors >> number & 1
+
+
+def test_no_merged_cluster_needs_itself() -> None:
+    """What a product reads and what reads it could share a pass over the same elements."""
+    a, b, c = (leaf(slot, (64, 64), float32) for slot in range(3))
+    before = e.sin(c) * 2.0
+    product = contraction.matmul(before, b)
+    graph = graph_of(e.exp(a), a * product + c)
+    arrays = sample(graph)
+    for x, y in zip(Compiled(graph)(arrays), interpret(graph, arrays, [], []), strict=True):
+        np.testing.assert_allclose(x, y, 1e-5, 1e-4)
 
 
 def test_a_kernel_has_a_limited_number_of_arguments() -> None:

@@ -7,6 +7,7 @@ from gradc.codegen.target import CUDA, C, Target
 from gradc.tracer import ir
 from gradc.tracer.text import parse, show
 from graphs.compiled import body_of, written
+from graphs.loops import LOOPS
 from graphs.named import NAMED
 
 SUFFIXES: dict[str, Target] = {"c": C, "cu": CUDA}
@@ -30,3 +31,8 @@ def test_graph(name: str, golden: Callable[[str, str], None]) -> None:
 @pytest.mark.parametrize("name", NAMED)
 def test_source(name: str, suffix: str, golden: Callable[[str, str], None]) -> None:
     golden(f"{name}.{suffix}", body_of(written(NAMED[name](), SUFFIXES[suffix]).source))
+
+
+def test_loop(golden: Callable[[str, str], None]) -> None:
+    """A recurrent net with its gradients: what was recorded step by step runs in C loops."""
+    golden("recurrent.c", body_of(written(LOOPS["recurrent"](), C).source))

@@ -26,6 +26,7 @@ def test_passes_run_in_order_and_are_dumped() -> None:
     made = translate(graph, C, lambda name, result: dumped.append((name, result)))
     assert dumped == [
         ("simplify", made.graph),
+        ("roll", made.graph),
         ("lower and fuse", made.program),
         ("plan", made.plan),
         ("render", made.source),

@@ -36,8 +36,9 @@ def run(graph):
 run()
 """
 KNOWN = """
+from graphs.loops import LOOPS
 from graphs.named import LARGER, NAMED
-for make in (*NAMED.values(), *LARGER.values()):
+for make in (*NAMED.values(), *LARGER.values(), *LOOPS.values()):
     graph = make()
     Compiled(graph)(sample(graph), [0.5] * graph.floats)
 """

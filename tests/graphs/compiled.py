@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 from gradc.codegen.kernel import Program
-from gradc.codegen.plan import Plan, plan
-from gradc.codegen.program import program_of
-from gradc.codegen.render import Source, render
-from gradc.codegen.simplify import simplified
+from gradc.codegen.pipeline import translate
+from gradc.codegen.plan import Plan
+from gradc.codegen.render import Source
 from gradc.codegen.target import C, Target
-from gradc.codegen.verify import require_apart, require_sound
 from gradc.runtime.build import build
 from gradc.runtime.cache import open_cache
 from gradc.runtime.library import FFI, load_function
@@ -47,12 +45,8 @@ class Written:
 
 def written(graph: Graph, target: Target = C) -> Written:
     """`graph`, verified and rendered."""
-    simple = simplified(graph)
-    program = program_of(simple, target)
-    require_sound(program)
-    layout = plan(program)
-    require_apart(program, layout)
-    return Written(simple, program, layout, render(program, layout, target))
+    made = translate(graph, target, verify=True)
+    return Written(made.graph, made.program, made.plan, made.source)
 
 
 def strict_toolchain() -> Toolchain:

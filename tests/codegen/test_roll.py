@@ -1,0 +1,118 @@
+"""Loops: what is repeated is compiled once, and computes what it did."""
+
+import gc
+import weakref
+from functools import cache
+
+import numpy as np
+import pytest
+from contract.compute import leaf
+from gradc.codegen.kernel import Kernel, Program, Repeat, flat
+from gradc.codegen.loop import Carried
+from gradc.codegen.roll import rolled
+from gradc.codegen.simplify import simplified
+from gradc.codegen.target import CUDA, C
+from gradc.tracer.dtypes import float32, float64
+from gradc.tracer.graph import Graph
+from gradc.tracer.interpret import interpret
+from gradc.tracer.ir import Node
+from gradc.tracer.ops import contraction, reduction
+from gradc.tracer.ops import elementwise as e
+from graphs.build import graph_of, with_gradients
+from graphs.compiled import Compiled, sample, written
+from graphs.loops import LOOPS, H, W, random_loops
+from hypothesis import HealthCheck, given, settings
+
+SLOW = HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example
+
+
+@cache
+def compiled(name: str) -> Compiled:
+    return Compiled(LOOPS[name]())
+
+
+def loops(program: Program) -> list[Repeat]:
+    return [each for each in program.launches if isinstance(each, Repeat)]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_compute_what_the_steps_did(name: str) -> None:
+    graph = LOOPS[name]()
+    arrays = [each * 0.3 for each in sample(graph)]
+    expected = interpret(graph, arrays, [0.02], [])
+    for x, y in zip(compiled(name)(arrays, [0.02]), expected, strict=True):
+        tolerance = 1e-11 if y.dtype == np.float64 else 2e-5
+        np.testing.assert_allclose(x, y, tolerance, tolerance * np.abs(y).max(initial=1.0))
+
+
+@settings(max_examples=max(settings().max_examples, 12), deadline=None, suppress_health_check=SLOW)
+@given(random_loops())
+def test_random_loops_compute_what_the_steps_did(graph: Graph) -> None:
+    arrays = [each * 0.3 for each in sample(graph)]
+    expected = interpret(graph, arrays, [], [])
+    for x, y in zip(Compiled(graph)(arrays), expected, strict=True):
+        np.testing.assert_allclose(x, y, 1e-10, 1e-10 * np.abs(y).max(initial=1.0))
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_few_kernels_are_left(name: str) -> None:
+    """Forward and adjoint are a loop each, and some steps at the ends stand alone."""
+    program = compiled(name).made.program
+    assert len(loops(program)) >= 2
+    assert len(list(flat(program.launches))) < 40
+    assert len(compiled(name).made.source.text) < 120_000
+
+
+def test_more_steps_make_no_longer_a_program() -> None:
+    def source(steps: int) -> str:
+        x, w = leaf(0, (4, 5), float64), leaf(1, (5, 5), float64)
+
+        def function(h: Node, w: Node) -> Node:
+            for _ in range(steps):
+                h = e.tanh(contraction.matmul(h, w)) * 1.5 + e.sin(h)
+            return reduction.sum(h, (0, 1))
+
+        return written(with_gradients(function, x, w), C).source.text
+
+    assert len(source(200)) < 1.1 * len(source(100))
+
+
+def test_short_graphs_are_left_alone() -> None:
+    graph = simplified(graph_of(e.tanh(contraction.matmul(H, W))))
+    assert rolled(graph) == (graph, {})
+
+
+def test_a_wide_chain_of_operators_stays_one_kernel() -> None:
+    """It would write and read memory for each of its steps."""
+    x = leaf(0, (1000, 1000), float32)
+    for _ in range(50):
+        x = e.tanh(x) * 1.5
+    (kernel,) = written(graph_of(x), C).program.launches
+    assert isinstance(kernel, Kernel)
+
+
+def test_a_device_runs_the_steps_one_by_one() -> None:
+    assert not loops(written(LOOPS["recurrent"](), CUDA).program)
+
+
+def test_what_one_step_hands_to_the_next_is_kept_no_longer() -> None:
+    """The cotangent of a state goes round in two slots; the states themselves are all kept."""
+    graph, _ = rolled(simplified(LOOPS["backwards"]()))
+    made = {each.attrs[0] for each in graph.nodes() if each.op.kind == "loop"}
+    kept = {
+        slots
+        for loop in made
+        for feed in loop.feeds
+        if isinstance(feed, Carried) and (slots := loop.slots[feed.output]) < loop.count
+    }
+    assert kept == {2}
+
+
+def test_loops_are_let_go() -> None:
+    """Nothing that outlives the compiler refers to them."""
+    graph = rolled(simplified(LOOPS["recurrent"]()))[0]
+    loop = next(each.attrs[0] for each in graph.nodes() if each.op.kind == "loop")
+    known = weakref.ref(loop)
+    del loop, graph
+    gc.collect()
+    assert known() is None

@@ -1,0 +1,415 @@
+GRADC_MATMUL_f64
+
+/* 4 x 5 times 5 x 5 */
+static void k0_matmul(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *const a = (const double *)call->buffers[0] + 0;
+    const double *const b = (const double *)call->buffers[1] + 0;
+    double *const c = (double *)call->buffers[2] + 0;
+    (void)chunk;
+    gradc_matmul_f64(4, 5, 5, a, 5, 1, b, 5, 1, c);
+}
+
+/* tanh_add: 1 row of 20 elements */
+static void k1_tanh_add(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    const double *restrict const x1 = (const double *)call->buffers[1];
+    const double *restrict const x2 = (const double *)call->buffers[2];
+    double *restrict const y0 = (double *)call->buffers[3];
+    double *restrict const y1 = (double *)call->buffers[4];
+    (void)chunk;
+
+#pragma omp simd
+    for (int64_t i0 = 0; i0 < 20; ++i0) {
+        const double v0 = x0[i0];
+        const double v1 = x1[i0];
+        const double v2 = v0 + v1;  // add
+        const double v3 = tanh(v2);  // tanh
+        const double v4 = x2[i0];
+        const double v5 = v3 * v3;  // mul
+        const double v6 = v4 + v5;  // add
+        y0[i0] = v3;
+        y1[i0] = v6;
+    }
+}
+
+/* tanh_mul_add: 1 row of 20 elements */
+static void k2_tanh_mul_add(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    const double *restrict const x1 = (const double *)call->buffers[1];
+    const double *restrict const x2 = (const double *)call->buffers[2];
+    double *restrict const y0 = (double *)call->buffers[3];
+    double *restrict const y1 = (double *)call->buffers[4];
+    double *restrict const y2 = (double *)call->buffers[5];
+    (void)chunk;
+
+#pragma omp simd
+    for (int64_t i0 = 0; i0 < 20; ++i0) {
+        const double v0 = x0[i0];
+        const double v1 = x1[i0];
+        const double v2 = v0 + v1;  // add
+        const double v3 = tanh(v2);  // tanh
+        const double v4 = v3 * v3;  // mul
+        const double v5 = x2[i0];
+        const double v6 = v5 + v4;  // add
+        y0[i0] = v3;
+        y1[i0] = v4;
+        y2[i0] = v6;
+    }
+}
+
+/* sum_add: 1 row of 20 elements */
+static void k3_sum_add(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    const double *restrict const x1 = (const double *)call->buffers[1];
+    double *restrict const y0 = (double *)call->buffers[2];
+    double *restrict const y1 = (double *)call->buffers[3];
+    (void)chunk;
+
+    double t0_sum = 0.0;
+    double t0_part = 0.0;
+#pragma omp simd reduction(+ : t0_part)
+    for (int64_t i0 = 0; i0 < 20; ++i0) {
+        const double v1 = x0[i0];
+        const double v2 = x1[i0];
+        const double v3 = v2 + v2;  // add
+        t0_part = t0_part + v1;
+        y1[i0] = v3;
+    }
+    t0_sum = t0_sum + t0_part;
+    const double t0 = t0_sum;
+    y0[0] = t0;
+}
+
+/* transpose: 5 rows of 41 elements */
+static void k4_transpose(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    double *restrict const y0 = (double *)call->buffers[1];
+    (void)chunk;
+
+    for (int64_t r0 = 0; r0 < 5; ++r0) {
+#pragma omp simd
+        for (int64_t i0 = 0; i0 < 41; ++i0) {
+            const double v0 = x0[r0 - 20 * i0];
+            y0[164 * r0 + 4 * i0] = v0;
+            const double v1 = x0[r0 - 20 * i0 + 5];
+            y0[164 * r0 + 4 * i0 + 1] = v1;
+            const double v2 = x0[r0 - 20 * i0 + 10];
+            y0[164 * r0 + 4 * i0 + 2] = v2;
+            const double v3 = x0[r0 - 20 * i0 + 15];
+            y0[164 * r0 + 4 * i0 + 3] = v3;
+        }
+    }
+}
+
+/* mul: 1 row of 20 elements */
+static void k5_mul(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    const double *restrict const x1 = (const double *)call->buffers[1];
+    double *restrict const y0 = (double *)call->buffers[2];
+    (void)chunk;
+
+#pragma omp simd
+    for (int64_t i0 = 0; i0 < 20; ++i0) {
+        const double v0 = x0[i0];
+        const double v1 = x1[i0];
+        const double v2 = 1.0 - v1;  // sub
+        const double v3 = v0 * v2;  // mul
+        y0[i0] = v3;
+    }
+}
+
+/* 4 x 5 times 5 x 5 */
+static void k6_matmul(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *const a = (const double *)call->buffers[0] + 0;
+    const double *const b = (const double *)call->buffers[1] + 0;
+    double *const c = (double *)call->buffers[2] + 0;
+    (void)chunk;
+    gradc_matmul_f64(4, 5, 5, a, 5, 1, b, 1, 5, c);
+}
+
+/* add: 1 row of 20 elements */
+static void k7_add(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    const double *restrict const x1 = (const double *)call->buffers[1];
+    double *restrict const y0 = (double *)call->buffers[2];
+    (void)chunk;
+
+#pragma omp simd
+    for (int64_t i0 = 0; i0 < 20; ++i0) {
+        const double v0 = x0[i0];
+        const double v1 = x1[i0];
+        const double v2 = v0 + v1;  // add
+        const double v3 = v2 + v1;  // add
+        y0[i0] = v3;
+    }
+}
+
+/* mul: 1 row of 20 elements */
+static void k8_mul(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    const double *restrict const x1 = (const double *)call->buffers[1];
+    double *restrict const y0 = (double *)call->buffers[2];
+    (void)chunk;
+
+#pragma omp simd
+    for (int64_t i0 = 0; i0 < 20; ++i0) {
+        const double v0 = x0[i0];
+        const double v1 = x1[i0];
+        const double v2 = v1 * v1;  // mul
+        const double v3 = 1.0 - v2;  // sub
+        const double v4 = v0 * v3;  // mul
+        y0[i0] = v4;
+    }
+}
+
+/* 5 x 4 times 4 x 5 */
+static void k9_matmul(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *const a = (const double *)call->buffers[0] + 0;
+    const double *const b = (const double *)call->buffers[1] + 0;
+    double *const c = (double *)call->buffers[2] + 0;
+    (void)chunk;
+    gradc_matmul_f64(5, 5, 4, a, 1, 5, b, 5, 1, c);
+}
+
+/* slice: 41 rows of 20 elements */
+static void k10_slice(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    double *restrict const y0 = (double *)call->buffers[1];
+    (void)chunk;
+
+    for (int64_t r0 = 0; r0 < 41; ++r0) {
+#pragma omp simd
+        for (int64_t i0 = 0; i0 < 20; ++i0) {
+            const double v0 = x0[- 20 * r0 + i0];
+            y0[20 * r0 + i0] = v0;
+        }
+    }
+}
+
+/* concat: 45 rows of 20 elements */
+static void k11_concat(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    const double *restrict const x1 = (const double *)call->buffers[1];
+    double *restrict const y0 = (double *)call->buffers[2];
+    (void)chunk;
+
+    for (int64_t r0 = 0; r0 < 45; ++r0) {
+#pragma omp simd
+        for (int64_t i0 = 0; i0 < 20; ++i0) {
+            const double v0 = r0 < 1 ? x0[i0] : 0;
+            const double v1 = r0 - 1 >= 0 ? x1[i0 + 20 * (r0 - 1)] : 0;
+            const double v2 = r0 < 1 ? v0 : v1;
+            y0[20 * r0 + i0] = v2;
+        }
+    }
+}
+
+/* 5 x 164 times 164 x 5 */
+static void k12_matmul(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *const a = (const double *)call->buffers[0] + 0;
+    const double *const b = (const double *)call->buffers[1] + 0;
+    double *const c = (double *)call->buffers[2] + 0;
+    (void)chunk;
+    gradc_matmul_f64(5, 5, 164, a, 164, 1, b, 5, 1, c);
+}
+
+/* add: 1 row of 20 elements */
+static void k13_add(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    double *restrict const y0 = (double *)call->buffers[1];
+    (void)chunk;
+
+#pragma omp simd
+    for (int64_t i0 = 0; i0 < 20; ++i0) {
+        const double v0 = x0[i0];
+        const double v1 = 1.0 + v0;  // add
+        y0[i0] = v1;
+    }
+}
+
+/* add: 1 row of 25 elements */
+static void k14_add(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    const double *restrict const x1 = (const double *)call->buffers[1];
+    const double *restrict const x2 = (const double *)call->buffers[2];
+    const double *restrict const x3 = (const double *)call->buffers[3];
+    const double *restrict const x4 = (const double *)call->buffers[4];
+    double *restrict const y0 = (double *)call->buffers[5];
+    (void)chunk;
+
+#pragma omp simd
+    for (int64_t i0 = 0; i0 < 25; ++i0) {
+        const double v0 = x0[i0];
+        const double v1 = x1[i0];
+        const double v2 = v0 + v1;  // add
+        const double v3 = x2[i0];
+        const double v4 = v2 + v3;  // add
+        const double v5 = x3[i0];
+        const double v6 = v4 + v5;  // add
+        const double v7 = x4[i0];
+        const double v8 = v6 + v7;  // add
+        y0[i0] = v8;
+    }
+}
+
+/* Runs the kernels in order. buffers: the inputs, the outputs, the arena. */
+__attribute__((visibility("default")))
+int gradc_program(void **buffers, const double *floats, const int64_t *ints,
+    const gradc_runtime *runtime, gradc_error *error)
+{
+    char *const arena = buffers[7];
+    error->code = GRADC_FINE;
+
+    { // matmul
+        void *const pointers[] = { buffers[0], buffers[1], arena + 0 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k0_matmul((void *)&call, 0);
+    }
+    { // tanh_add
+        void *const pointers[] = { arena + 0, buffers[2], buffers[0], arena + 28032,
+            arena + 14400 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k1_tanh_add((void *)&call, 0);
+    }
+    { // tanh_mul_add_loop
+        for (int64_t t0 = 0; t0 < 44; ++t0) {
+            char *const t0_0 = t0 == 0 ? arena + 28032 : arena - 160 + 160 * t0;
+            char *const t0_1 = (char *)buffers[2] + 160 * t0;
+            char *const t0_2 = t0 == 0 ? arena + 14400 : arena + 14080 + (t0 - 1) % 2 * 160;
+            char *const t0_3 = arena + 0 + 160 * t0;
+            char *const t0_4 = arena + 7040 + 160 * t0;
+            char *const t0_5 = arena + 14080 + t0 % 2 * 160;
+            { // matmul
+                void *const pointers[] = { t0_0, buffers[1], arena + 14592 };
+                const gradc_call call = { pointers, floats, ints, runtime, error };
+                k0_matmul((void *)&call, 0);
+            }
+            { // tanh_mul_add
+                void *const pointers[] = { arena + 14592, t0_1 + 160, t0_2, t0_3, t0_4, t0_5 };
+                const gradc_call call = { pointers, floats, ints, runtime, error };
+                k2_tanh_mul_add((void *)&call, 0);
+            }
+        }
+    }
+    { // sum_add
+        void *const pointers[] = { arena + 14240, arena + 6880, buffers[3], arena + 28224 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k3_sum_add((void *)&call, 0);
+    }
+    { // transpose
+        void *const pointers[] = { arena + 6400, arena + 21120 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k4_transpose((void *)&call, 0);
+    }
+    { // mul_add_loop
+        for (int64_t t0 = 0; t0 < 44; ++t0) {
+            char *const t0_0 = arena + 7040 - 160 * t0;
+            char *const t0_1 = t0 == 0 ? arena + 28224 : arena + 27712 + (t0 - 1) % 2 * 160;
+            char *const t0_2 = t0 == 43 ? arena + 21312 : arena + 0 - 160 * t0;
+            char *const t0_3 = arena + 20960 - 160 * t0;
+            char *const t0_4 = arena + 27712 + t0 % 2 * 160;
+            { // mul
+                void *const pointers[] = { t0_1, t0_0 + 6880, t0_3 };
+                const gradc_call call = { pointers, floats, ints, runtime, error };
+                k5_mul((void *)&call, 0);
+            }
+            { // matmul
+                void *const pointers[] = { t0_3, buffers[1], arena + 28416 };
+                const gradc_call call = { pointers, floats, ints, runtime, error };
+                k6_matmul((void *)&call, 0);
+            }
+            { // add
+                void *const pointers[] = { arena + 28416, t0_2 + 6720, t0_4 };
+                const gradc_call call = { pointers, floats, ints, runtime, error };
+                k7_add((void *)&call, 0);
+            }
+        }
+    }
+    { // mul
+        void *const pointers[] = { arena + 27872, arena + 28032, arena + 7808 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k8_mul((void *)&call, 0);
+    }
+    { // matmul
+        void *const pointers[] = { arena + 6720, arena + 20960, arena + 7040 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k9_matmul((void *)&call, 0);
+    }
+    { // matmul
+        void *const pointers[] = { arena + 6560, arena + 20800, arena + 7296 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k9_matmul((void *)&call, 0);
+    }
+    { // matmul
+        void *const pointers[] = { arena + 28032, arena + 14080, arena + 6592 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k9_matmul((void *)&call, 0);
+    }
+    { // slice
+        void *const pointers[] = { arena + 20640, arena + 0 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k10_slice((void *)&call, 0);
+    }
+    { // concat
+        void *const pointers[] = { arena + 7808, arena + 14080, buffers[4] };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k11_concat((void *)&call, 0);
+    }
+    { // matmul
+        void *const pointers[] = { buffers[0], arena + 7808, arena + 7552 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k9_matmul((void *)&call, 0);
+    }
+    { // matmul
+        void *const pointers[] = { arena + 7808, buffers[1], arena + 6848 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k6_matmul((void *)&call, 0);
+    }
+    { // matmul
+        void *const pointers[] = { arena + 21120, arena + 0, arena + 7808 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k12_matmul((void *)&call, 0);
+    }
+    { // add
+        void *const pointers[] = { arena + 6848, buffers[6] };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k13_add((void *)&call, 0);
+    }
+    { // add
+        void *const pointers[] = { arena + 7040, arena + 7296, arena + 6592, arena + 7808,
+            arena + 7552, buffers[5] };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k14_add((void *)&call, 0);
+    }
+    return error->code;
+}
