@@ -51,7 +51,7 @@ format: $(DEV) ## rewrite the tree as the linter and the formatter want it
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-golden: $(DEV) ## write tests/golden anew; read the difference before you commit it
+golden: $(DEV) ## write tests/golden and the generated pages in docs anew; read the difference
 	$(PY) -P -m pytest -q --renew-golden
 
 bench: $(RUN) ## run the benchmarks (BENCH_ARGS=... are handed on)

@@ -64,15 +64,15 @@ def build_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Compare a text with tests/golden/<name>; under `make golden` write the file instead."""
 
-    def compare(name: str, text: str) -> None:
-        path = GOLDEN / name
+    def compare(name: str, text: str, folder: Path = GOLDEN) -> None:
+        path = folder / name
         if request.config.getoption("--renew-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        assert path.exists(), f"tests/golden/{name} is missing: make golden"
+        assert path.exists(), f"{folder.name}/{name} is missing: make golden"
         assert text == path.read_text(encoding="utf-8"), f"{name} changed: make golden, and read"
 
     return compare

@@ -45,6 +45,7 @@ div = Elementwise(
     vjp=lambda g, y, a, b: (g / b, -(g / b) * y),
     domain="float",
     weight=DIVISION,
+    doc="inf, -inf or NaN where b is 0, and so are the derivatives there",
 )
 floordiv = Elementwise(
     "floordiv",
@@ -62,7 +63,8 @@ mod = Elementwise(
     vjp=lambda g, y, a, b: (g, -g * floordiv(a, b)),
     domain="number",
     weight=DIVISION,
-    doc="the remainder with the sign of the divisor, as in Python; an integer modulo 0 gives 0",
+    doc="the remainder with the sign of the divisor, as in Python; an integer modulo 0 gives 0. The "
+    "derivatives ignore the jumps: 1 for the first operand, everywhere",
 )
 neg = Elementwise(
     "neg",
@@ -78,6 +80,7 @@ sign = Elementwise(
     reference=np.sign,
     vjp=None,
     domain="number",
+    doc="0 at 0, NaN at NaN",
 )
 abs = Elementwise(
     "abs",
@@ -86,7 +89,7 @@ abs = Elementwise(
     reference=np.abs,
     vjp=lambda g, y, x: (g * sign(x),),
     domain="number",
-    doc="|x|; the derivative at 0 is 0",
+    doc="the derivative at 0 is 0",
 )
 
 
@@ -167,7 +170,8 @@ power = Elementwise(
     attributes=("exponent",),
     domain="float",
     weight=2 * TRANSCENDENTAL,
-    doc="x to a power that belongs to the program",
+    doc="x to a power that belongs to the program; the derivative at 0 is inf where the exponent is "
+    "between 0 and 1, -inf where it is negative",
 )
 
 

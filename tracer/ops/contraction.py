@@ -1,4 +1,4 @@
-"""The matrix product, from which all contractions are made."""
+"""The matrix product: all contractions are made of it."""
 
 from __future__ import annotations
 

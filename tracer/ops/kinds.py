@@ -176,7 +176,8 @@ cast = Cast(
     vjp=_cast_vjp,
     attributes=("dtype",),
     doc="x in another element type. Floats that become integers lose their fraction and are held "
-    "within the range of the type; NaN gives 0. Integers that become narrower ones wrap",
+    "within the range of the type; NaN gives 0. Integers that become narrower ones wrap. Gradients "
+    "flow between floats only",
 )
 
 

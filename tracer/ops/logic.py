@@ -13,12 +13,31 @@ from .kinds import Elementwise
 
 # ---- comparison
 
-eq = Elementwise("eq", scalar="{x} == {y}", reference=np.equal, vjp=None, result="bool")
-ne = Elementwise("ne", scalar="{x} != {y}", reference=np.not_equal, vjp=None, result="bool")
-lt = Elementwise("lt", scalar="{x} < {y}", reference=np.less, vjp=None, result="bool")
-le = Elementwise("le", scalar="{x} <= {y}", reference=np.less_equal, vjp=None, result="bool")
-gt = Elementwise("gt", scalar="{x} > {y}", reference=np.greater, vjp=None, result="bool")
-ge = Elementwise("ge", scalar="{x} >= {y}", reference=np.greater_equal, vjp=None, result="bool")
+UNORDERED = "False where either is NaN"
+
+eq = Elementwise(
+    "eq", scalar="{x} == {y}", reference=np.equal, vjp=None, result="bool", doc=UNORDERED
+)
+ne = Elementwise(
+    "ne",
+    scalar="{x} != {y}",
+    reference=np.not_equal,
+    vjp=None,
+    result="bool",
+    doc="True where either is NaN",
+)
+lt = Elementwise(
+    "lt", scalar="{x} < {y}", reference=np.less, vjp=None, result="bool", doc=UNORDERED
+)
+le = Elementwise(
+    "le", scalar="{x} <= {y}", reference=np.less_equal, vjp=None, result="bool", doc=UNORDERED
+)
+gt = Elementwise(
+    "gt", scalar="{x} > {y}", reference=np.greater, vjp=None, result="bool", doc=UNORDERED
+)
+ge = Elementwise(
+    "ge", scalar="{x} >= {y}", reference=np.greater_equal, vjp=None, result="bool", doc=UNORDERED
+)
 
 # Written with differences, not with isinf() and its kin, whose results are not 1 everywhere.
 isnan = Elementwise(
@@ -111,7 +130,7 @@ maximum = Elementwise(
     scalar="gradc_max_{k}({x}, {y})",
     reference=np.maximum,
     vjp=_extremum_vjp(ge),
-    doc="the larger one, NaN where either is; the operand that is taken gets the cotangent, at a "
+    doc="NaN where either is; the operand that is taken gets the cotangent, at a "
     "tie (or two NaN) each gets half",
 )
 minimum = Elementwise(
@@ -119,7 +138,7 @@ minimum = Elementwise(
     scalar="gradc_min_{k}({x}, {y})",
     reference=np.minimum,
     vjp=_extremum_vjp(le),
-    doc="the smaller one, NaN where either is; the operand that is taken gets the cotangent, at a "
+    doc="NaN where either is; the operand that is taken gets the cotangent, at a "
     "tie (or two NaN) each gets half",
 )
 

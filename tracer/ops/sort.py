@@ -1,4 +1,4 @@
-"""The order of elements, from which sorting and choosing the largest are made."""
+"""The order of elements: sorting and choosing the largest are made of it."""
 
 from __future__ import annotations
 

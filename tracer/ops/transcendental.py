@@ -36,7 +36,7 @@ rsqrt = Elementwise(
     vjp=lambda g, y, x: (-0.5 * g * y / x,),
     domain="float",
     weight=2 * DIVISION,
-    doc="1 / sqrt(x)",
+    doc="inf at 0, where the derivative is -inf",
 )
 
 
@@ -58,7 +58,7 @@ hypot = Elementwise(
     vjp=_hypot_vjp,
     domain="float",
     weight=TRANSCENDENTAL,
-    doc="sqrt(a*a + b*b) without overflow; the derivatives at the origin are 0",
+    doc="without overflow; the derivatives at the origin are 0",
 )
 
 
@@ -87,7 +87,7 @@ expm1 = Elementwise(
     vjp=lambda g, y, x: (g * exp(x),),
     domain="float",
     weight=TRANSCENDENTAL,
-    doc="exp(x) - 1; the derivative is exp(x), as y + 1 keeps no digits where x is very negative",
+    doc="exact near 0; the derivative is exp(x), as y + 1 keeps no digits where x is very negative",
 )
 log = Elementwise(
     "log",
@@ -96,6 +96,8 @@ log = Elementwise(
     vjp=lambda g, y, x: (g / x,),
     domain="float",
     weight=TRANSCENDENTAL,
+    doc="-inf at 0, where the derivative is inf; NaN below, where the derivative is 1 / x all the "
+    "same",
 )
 log2 = Elementwise(
     "log2",
@@ -104,6 +106,7 @@ log2 = Elementwise(
     vjp=lambda g, y, x: (1 / math.log(2) * g / x,),
     domain="float",
     weight=TRANSCENDENTAL,
+    doc="-inf at 0, where the derivative is inf",
 )
 log10 = Elementwise(
     "log10",
@@ -112,6 +115,7 @@ log10 = Elementwise(
     vjp=lambda g, y, x: (1 / math.log(10) * g / x,),
     domain="float",
     weight=TRANSCENDENTAL,
+    doc="-inf at 0, where the derivative is inf",
 )
 log1p = Elementwise(
     "log1p",
@@ -120,6 +124,7 @@ log1p = Elementwise(
     vjp=lambda g, y, x: (g / (1.0 + x),),
     domain="float",
     weight=TRANSCENDENTAL,
+    doc="exact near 0; -inf at -1, where the derivative is inf",
 )
 sigmoid = Elementwise(
     "sigmoid",
@@ -128,7 +133,6 @@ sigmoid = Elementwise(
     vjp=lambda g, y, x: (g * y * (1.0 - y),),
     domain="float",
     weight=TRANSCENDENTAL + DIVISION,
-    doc="1 / (1 + exp(-x))",
 )
 
 
@@ -146,7 +150,8 @@ logaddexp = Elementwise(
     vjp=_logaddexp_vjp,
     domain="float",
     weight=2 * TRANSCENDENTAL,
-    doc="log(exp(a) + exp(b)) without overflow; logaddexp(x, 0) is softplus",
+    doc="log(exp(a) + exp(b)), without overflow; two equal infinities share the cotangent evenly; "
+    "logaddexp(x, 0) is softplus",
 )
 
 
@@ -273,6 +278,7 @@ atanh = Elementwise(
     vjp=lambda g, y, x: (g / ((1.0 - x) * (1.0 + x)),),
     domain="float",
     weight=TRANSCENDENTAL,
+    doc="-inf at -1 and inf at 1, where the derivatives are inf",
 )
 
 
