@@ -419,6 +419,26 @@ def test_what_changed_is_said():
     assert "mode is 'other', not given before" in told
 
 
+def test_what_changed_is_said_of_the_trace_that_would_have_fitted():
+    scale = 2.0
+    scaled = trace(lambda x: x * scale)
+    for length in (2, 3):
+        scaled(gradc.tensor([1.0] * length))
+    scale = 3.0
+    assert scaled(gradc.tensor([1.0, 1.0])).tolist() == [3, 3]
+    assert "scale is 3.0, not 2.0" in scaled.explain()
+
+
+def test_a_module_tells_about_itself():
+    traced = trace(M.Linear(2, 1))
+    for _ in range(2):
+        traced(gradc.tensor([1.0, 2.0]))
+    assert traced.explain().startswith("Linear: traced 1 times, replayed 1 times")
+    traced.freeze()
+    with pytest.raises(TraceError, match="Linear is frozen"):
+        traced(gradc.tensor([[1.0, 2.0]]))
+
+
 @pytest.mark.parametrize("values", [(0.0, -0.0), (1, 1.0, True), (float("nan"), 2.0)])
 def test_python_numbers_are_told_apart(values):
     traced = trace(lambda x, k: (x * k, 1 / x if k else x, str(k)))

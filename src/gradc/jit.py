@@ -75,10 +75,9 @@ class _Variant:
 class Traced:
     """A function that `trace` was applied to."""
 
-    __name__: str
-
     def __init__(self, function: Callable[..., Any], frozen: bool = False) -> None:
         update_wrapper(self, function, updated=())
+        self.__name__ = getattr(function, "__name__", type(function).__name__)  # modules have none
         self.function = function
         self._once = frozen
         self._frozen = False
@@ -177,7 +176,7 @@ class Traced:
     def _new(self, call: Call, args: Any, kwargs: Any, reason: str) -> Any:
         told = described(self.function, args, kwargs)
         if self._variants:
-            reason = _compared(self._told, told) or reason or "was forgotten"
+            reason = reason or _compared(self._told, told) or "was forgotten"
         else:
             reason = "first call"
         if self._is_frozen():
