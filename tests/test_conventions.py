@@ -5,10 +5,11 @@ Expected gradients are worked out by hand from the convention, not from the rule
 
 import math
 
-import gradc
-import gradc.functional as F
 import numpy as np
 import pytest
+
+import gradc
+import gradc.functional as F
 from gradc.autodiff import GradManager
 
 INF, NAN = math.inf, math.nan

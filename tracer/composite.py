@@ -112,16 +112,25 @@ class _General:
         for name, value in kwargs.items():
             place = self.places.get(name, -1)
             if place < given:
-                self.signature.bind(*args, **kwargs)  # says what is wrong
+                self._refuse(args, kwargs)
             values[place] = value
         return tuple(values)
 
+    def _refuse(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Say what is wrong with arguments that are not those of the function."""
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            expected = f"{self.name}{tuple(self.places)}".replace("'", "").replace(",)", ")")
+            raise TypeError(located(f"{self.name}: {error}; it is {expected}")) from None
+
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """The result for all arguments, in the order of the parameters."""
-        if len(args) > len(self.kinds) or any(each is _EMPTY for each in args):
-            self.signature.bind(
-                *[each for each in args if each is not _EMPTY]
-            )  # says what is wrong
+        if len(args) > len(self.kinds):
+            self._refuse(args, {})
+        if any(each is _EMPTY for each in args):
+            named = zip(self.places, args, strict=True)
+            self._refuse((), {name: each for name, each in named if each is not _EMPTY})
         pairs = zip(self.kinds, args, strict=True)
         settled = [each if kind else static(each) for kind, each in pairs]  # may read values
         recording, name = THREAD.recording, self.name

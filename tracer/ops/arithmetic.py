@@ -63,8 +63,8 @@ mod = Elementwise(
     vjp=lambda g, y, a, b: (g, -g * floordiv(a, b)),
     domain="number",
     weight=DIVISION,
-    doc="the remainder with the sign of the divisor, as in Python; an integer modulo 0 gives 0. The "
-    "derivatives ignore the jumps: 1 for the first operand, everywhere",
+    doc="the remainder with the sign of the divisor, as in Python; an integer modulo 0 gives 0; "
+    "the derivatives ignore the jumps: 1 for the first operand, everywhere",
 )
 neg = Elementwise(
     "neg",
@@ -170,8 +170,8 @@ power = Elementwise(
     attributes=("exponent",),
     domain="float",
     weight=2 * TRANSCENDENTAL,
-    doc="x to a power that belongs to the program; the derivative at 0 is inf where the exponent is "
-    "between 0 and 1, -inf where it is negative",
+    doc="x to a power that belongs to the program; the derivative at 0 is inf if the exponent is "
+    "between 0 and 1, -inf if it is negative",
 )
 
 
