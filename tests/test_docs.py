@@ -23,6 +23,11 @@ def test_page(page):
     assert ran.stderr == ""
 
 
+@pytest.mark.parametrize("page", RUNNABLE[1:], ids=lambda page: page.name)
+def test_every_page_says_what_it_prints(page):
+    assert page.read_text(encoding="utf-8").count("# →") >= 3
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
