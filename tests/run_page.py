@@ -6,6 +6,7 @@ The blocks of a page are one program. Behind `# →` stands what the line prints
 output follow as comments of that kind. A print without it is not compared.
 """
 
+import ast
 import io
 import linecache
 import re
@@ -38,35 +39,47 @@ def program(text: str) -> str:
 
 
 def expected(code: str) -> dict[int, list[str]]:
-    """What the line with each number prints, by the comments behind and below it."""
+    """What the statement that begins at each line prints, by the comments behind and below it."""
+    begins = beginnings(code)
     found: dict[int, list[str]] = {}
     last = 0
     for number, line in enumerate(code.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            last = number
+        last = begins.get(number, last)
         if arrow := ARROW.search(line):
             found.setdefault(last, []).append(arrow[1].rstrip())
     return found
 
 
-class Printed(io.TextIOBase):
-    """A standard output that knows which line of the page writes to it."""
+def beginnings(code: str) -> dict[int, int]:
+    """For each line that belongs to a statement, where that statement begins."""
+    found: dict[int, int] = {}
+    for each in ast.walk(ast.parse(code)):  # what is inside comes later
+        if isinstance(each, ast.stmt):
+            last = each.lineno if hasattr(each, "body") else each.end_lineno or each.lineno
+            found.update(dict.fromkeys(range(each.lineno, last + 1), each.lineno))
+    return found
 
-    def __init__(self, page: str) -> None:
+
+class Printed(io.TextIOBase):
+    """A standard output that knows which statement of the page writes to it."""
+
+    def __init__(self, page: str, begins: dict[int, int]) -> None:
         self._page = page
+        self._begins = begins
         self._texts: dict[int, str] = {}
 
     def write(self, text: str) -> int:
-        """Keep the text under the line of the page that is being run."""
+        """Keep the text under the statement of the page that is being run."""
         frame = sys._getframe(1)
         while frame.f_code.co_filename != self._page:
             assert frame.f_back is not None
             frame = frame.f_back
-        self._texts[frame.f_lineno] = self._texts.get(frame.f_lineno, "") + text
+        line = self._begins.get(frame.f_lineno, frame.f_lineno)
+        self._texts[line] = self._texts.get(line, "") + text
         return len(text)
 
     def by(self, line: int) -> list[str]:
-        """The lines that this line of the page printed."""
+        """What the statement that begins at this line printed, line by line."""
         return [each.rstrip() for each in self._texts.get(line, "").splitlines()]
 
 
@@ -77,7 +90,7 @@ def differences(page: Path) -> Iterator[str]:
     linecache.cache[page.name] = (len(code), None, code.splitlines(keepends=True), page.name)
     names = {"__name__": page.stem}
     exec(GIVEN.get(page.name, ""), names)
-    with redirect_stdout(Printed(page.name)) as printed:
+    with redirect_stdout(Printed(page.name, beginnings(code))) as printed:
         exec(compile(code, page.name, "exec"), names)
     for line, values in expected(code).items():
         if (found := printed.by(line)) != values:

@@ -39,3 +39,13 @@ def test_the_index_names_every_page():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     missing = [page.name for page in PAGES[1:] if f"({page.name})" not in index]
     assert missing in ([], ["index.md"]), missing
+
+
+def test_a_value_that_is_not_printed_is_noticed(tmp_path):
+    lines = ["```python", "print(", "    1, 2)  # → 1 2", "for k in range(2):", "    print(k)"]
+    lines += ["    # → 0", "    # → 1", "print(5)  # → 6", "```", ""]
+    page = tmp_path / "page.md"
+    page.write_text("\n".join(lines), encoding="utf-8")
+    ran = subprocess.run([sys.executable, RUN, page], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr == "page.md:8 prints ['5'], the page says ['6']\n"
