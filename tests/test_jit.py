@@ -439,6 +439,20 @@ def test_a_module_tells_about_itself():
         traced(gradc.tensor([[1.0, 2.0]]))
 
 
+def test_reasons_that_have_no_end_are_told_together():
+    traced = trace(lambda x, k: x * k)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetraceWarning)
+        for k in range(200):
+            assert traced(gradc.tensor([1.0]), float(k)).item() == k
+    first, *told = traced.explain().splitlines()
+    statistics = traced.statistics()
+    assert statistics.traced + statistics.plain == 200
+    assert first.endswith(f"called as it stands {statistics.plain} times")
+    assert 10 < len(told) <= 33
+    assert told[-1] == f"  for other reasons ({201 - len(told)} times)"
+
+
 @pytest.mark.parametrize("values", [(0.0, -0.0), (1, 1.0, True), (float("nan"), 2.0)])
 def test_python_numbers_are_told_apart(values):
     traced = trace(lambda x, k: (x * k, 1 / x if k else x, str(k)))

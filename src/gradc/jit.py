@@ -42,6 +42,9 @@ MANY = 8
 KEPT = 64
 """So many traces of one function are kept, those that were used last."""
 
+TOLD = 32
+"""So many different reasons are told one by one; values that always change would give no end."""
+
 
 class TraceError(GradcError, RuntimeError):
     """A frozen function would have to be traced again, or cannot be replayed."""
@@ -163,7 +166,7 @@ class Traced:
                     self._plain += 1
                 else:
                     self._traced += 1
-                    self._reasons["traced: can be replayed by now"] += 1
+                    self._count("traced: can be replayed by now")
             return result
         self._plain += 1
         return self.function(*args, **kwargs)
@@ -184,13 +187,13 @@ class Traced:
         kinds = call.kinds()
         if self._kinds[kinds] >= MANY:
             self._plain += 1
-            self._reasons[f"called as it stands: {reason}, once more"] += 1
+            self._count(f"called as it stands: {reason}, once more")
             return self.function(*args, **kwargs)
         with self._lock:
             self._told = told
             self._kinds[kinds] += 1
             self._traced += 1
-            self._reasons[f"traced: {reason}"] += 1
+            self._count(f"traced: {reason}")
             result, variant = self._recorded(call, args, kwargs)
             self._variants[next(_numbers)] = variant
             if len(self._variants) > KEPT:
@@ -220,7 +223,7 @@ class Traced:
         if outcome is not None and reason is None:
             replay = Replay(outcome, len(call.tensors))
         else:
-            self._reasons[f"called as it stands: it {reason}"] += 1
+            self._count(f"called as it stands: it {reason}")
         trace.forget()
         variant = _Variant(call.key, surroundings, call.objects, replay, reason or "")
         return result, variant
@@ -230,6 +233,11 @@ class Traced:
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
         message = f"{self.__name__}{where} was traced {self._traced} times, now because {reason}"
         warnings.warn(message, RetraceWarning, stacklevel=4)
+
+    def _count(self, reason: str) -> None:
+        """Count a reason; beyond TOLD different ones, all others together."""
+        known = reason in self._reasons or len(self._reasons) < TOLD
+        self._reasons[reason if known else "for other reasons"] += 1
 
     # ---- for people
 
