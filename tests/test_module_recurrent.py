@@ -7,6 +7,7 @@ import pytest
 from parameter_slopes import check_gradients, close, drawn
 
 import gradc
+import gradc.functional as F
 import gradc.module as M
 import gradc.optimizer as optim
 from gradc import jit
@@ -153,9 +154,20 @@ def test_mistakes():
         (lambda: M.GRU(3, 4)(x), "3 axes"),
         (lambda: M.RNN(3, 4, nonlinearity="sin"), "tanh or relu"),
         (lambda: M.LSTM(3, 4, num_layers=0), "at least one layer"),
+        (lambda: M.LSTMCell(2, 4)(x), r"LSTMCell: .* 2 axes and 2 features, found \[2, 3\]"),
+        (lambda: M.LSTMCell(3, 4)(x[0]), r"2 axes and 3 features, found \[3\]"),
+        (lambda: M.LSTM(2, 4)(x.reshape(1, 2, 3)), r"LSTM: .* 2 features, found \[1, 2, 3\]"),
+        (lambda: M.LSTM(3, 4)(x.reshape(1, 2, 3)[:0]), r"at least one step, found .*\[0, 2, 3\]"),
     ]:
         with pytest.raises(ValueError, match=message):
             make()
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 4), (2, 4), (1, 1, 4), (1, 2, 5)])
+def test_a_state_of_another_shape(shape):
+    state = (F.zeros(shape), F.zeros(shape))
+    with pytest.raises(ValueError, match=r"LSTM: expected a state \[1, 2, 4\], found \["):
+        M.LSTM(3, 4)(F.zeros((5, 2, 3)), state)
 
 
 # ---- attention
@@ -208,6 +220,8 @@ def test_attention_learns_and_drops_only_while_training():
         np.testing.assert_array_equal(module(x).numpy(), module(x).numpy())
     with pytest.raises(ValueError, match="3 heads"):
         M.MultiHeadAttention(4, 3)
+    with pytest.raises(ValueError, match=r"\(batch, length, width\), found \[3, 4\]"):
+        M.MultiHeadAttention(4, 2)(F.zeros((3, 4)))
 
 
 def test_a_traced_training_step():

@@ -178,6 +178,7 @@ class TestEdges:
             (lambda: F.bmm(tensor(A), tensor(A)), "two batches"),
             (lambda: F.tensordot(tensor(A), tensor(A), 1), "same extents"),
             (lambda: F.tensordot(tensor(A), tensor(A), 3), "no more axes"),
+            (lambda: F.linear(F.ones((5, 4)), F.ones((2, 3))), r"linear: expected 3 .*\[5, 4\]"),
         ],
     )
     def test_messages(self, use, message):

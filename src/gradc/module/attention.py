@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import functional as F
 from ..functional.dropout import probability_of
-from ..tracer.errors import located
+from ..tracer.errors import ShapeError, located
 from ..tracer.tensor import Tensor
 from .linear import Linear
 from .module import Module
@@ -73,6 +73,9 @@ class MultiHeadAttention(Module):
 
     def _heads(self, x: Tensor) -> Tensor:
         """(batch, heads, length, width of a head)."""
+        if x.ndim != 3:
+            expected = "expected (batch, length, width)"
+            raise ShapeError(located(f"MultiHeadAttention: {expected}, found {list(x.shape)}"))
         batch, length = x.shape[:2]
         width = self.embed_dim // self.num_heads
         return x.reshape(batch, length, self.num_heads, width).transpose(0, 2, 1, 3)

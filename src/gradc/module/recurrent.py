@@ -49,6 +49,7 @@ class _Cell(Module):
 
     def forward(self, input: Tensor, hx: State | None = None) -> State:
         """The state after `input`, (batch, input_size); `hx` is the one before, 0 by default."""
+        _check_features(self, input, 2)
         made = once(self.kind, input, *self.weights(), *_listed(self, hx))
         return _as_given(made)
 
@@ -66,6 +67,12 @@ def _listed(module: _Cell | _Recurrent, hx: State | None) -> tuple[Tensor, ...]:
         found = f"expected a state of {module.states} tensors, found {len(given)}"
         raise ShapeError(located(f"{type(module).__name__}: {found}"))
     return given
+
+
+def _check_features(module: _Cell | _Recurrent, x: Tensor, axes: int) -> None:
+    if x.ndim != axes or x.shape[-1] != module.input_size:
+        expected = f"expected an input with {axes} axes and {module.input_size} features"
+        raise ShapeError(located(f"{type(module).__name__}: {expected}, found {list(x.shape)}"))
 
 
 def _as_given(states: tuple[Tensor, ...]) -> State:
@@ -159,11 +166,9 @@ class _Recurrent(Module):
         `input` is (length, batch, input_size), or (batch, length, input_size) with `batch_first`.
         A state is (num_layers * directions, batch, hidden_size) and 0 by default.
         """
-        if input.ndim != 3:
-            found = f"expected an input with 3 axes, found {list(input.shape)}"
-            raise ShapeError(located(f"{type(self).__name__}: {found}"))
+        _check_features(self, input, 3)
         x = input.transpose(1, 0, 2) if self.batch_first else input
-        begin = _listed(self, hx)
+        begin = self._begin(x, hx)
         last: list[list[Tensor]] = []
         for depth, layer in enumerate(self.cells):
             if depth:
@@ -177,6 +182,19 @@ class _Recurrent(Module):
             x = F.concat(sides, axis=2) if len(sides) > 1 else sides[0]
         ends = tuple([F.stack(each) for each in zip(*last, strict=True)])
         return (x.transpose(1, 0, 2) if self.batch_first else x), _as_given(ends)
+
+    def _begin(self, x: Tensor, hx: State | None) -> tuple[Tensor, ...]:
+        """The tensors of the state before x, (length, batch, input_size)."""
+        if not x.shape[0]:
+            expected = f"expected at least one step, found an input {list(x.shape)}"
+            raise ShapeError(located(f"{type(self).__name__}: {expected}"))
+        shape = (self.num_layers * len(self.cells[0]), x.shape[1], self.hidden_size)
+        begin = _listed(self, hx)
+        for each in begin:
+            if tuple(each.shape) != shape:
+                found = f"expected a state {list(shape)}, found {list(each.shape)}"
+                raise ShapeError(located(f"{type(self).__name__}: {found}"))
+        return begin
 
     def _module_info_string(self) -> str:
         told = f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
