@@ -4,12 +4,14 @@
 PYTHON ?=
 PYTEST_ARGS ?= -n 2
 BENCH_ARGS ?=
+FUZZ_ARGS ?=
 
 # Relative, so that the path of the checkout may hold spaces.
 VENV := .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
+PEERS := .venv-peers
 LAYERS := tracer codegen runtime templates
 
 unexport PYTHONPATH PYTHONHOME
@@ -21,7 +23,7 @@ MOVED := moved
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check types format golden bench dist clean moved
+.PHONY: help venv demo test check types format golden bench fuzz dist clean moved
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +58,9 @@ golden: $(DEV) ## write tests/golden and the generated pages in docs anew; read 
 
 bench: $(RUN) ## run the benchmarks (BENCH_ARGS=... are handed on)
 	$(PY) benchmarks/run.py $(BENCH_ARGS)
+
+fuzz: $(PEERS)/.installed ## compare random programs with PyTorch (FUZZ_ARGS=... are handed on)
+	PYTHONPATH=tests $(PEERS)/bin/python -P -m peers $(FUZZ_ARGS)
 
 dist: $(DEV) ## build sdist and wheel into dist/
 	rm -rf dist
@@ -94,3 +99,9 @@ $(DEV): pyproject.toml $(MOVED) | $(PY)
 	$(PY) -m pip install --quiet --editable '.[dev]'
 	@printf '%s\n' "$(CURDIR)" > $(VENV)/.checkout
 	@touch $(RUN) $@
+
+# An environment of its own: PyTorch is large, and neither gradc nor its tests need it.
+$(PEERS)/.installed: pyproject.toml $(MOVED) | $(PY)
+	$(PY) -m venv --clear $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --editable '.[fuzz]'
+	@touch $@

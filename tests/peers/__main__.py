@@ -1,0 +1,83 @@
+"""Compares gradc with PyTorch on random programs: values, gradients and second derivatives.
+
+PYTHONPATH=tests python -P -m peers --programs 2000 --seed 0 --operators 5 60
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+QUICK = """#!/bin/sh
+exec {compiler} "$@" {flags}
+"""
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser("peers", description=__doc__)
+    parser.add_argument("--programs", type=int, default=2000, help="how many (default: 2000)")
+    parser.add_argument("--seed", type=int, default=0, help="another one: other programs")
+    parser.add_argument(
+        "--operators", type=int, nargs=2, default=(5, 60), metavar=("LEAST", "MOST")
+    )
+    parser.add_argument("--only", nargs="+", default=(), metavar="ROW", help="rows of the tables")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=25, help="programs drawn from one seed")
+    parser.add_argument("--seconds", type=float, default=60, help="to look for a smaller failure")
+    parser.add_argument("--flags", default="-O1", help="for the compiler, behind gradc's own")
+    return parser.parse_args()
+
+
+def prepare(folder: str, flags: str) -> None:
+    """Let gradc build in `folder`, with a compiler that spends less time on optimizing."""
+    compiler = Path(folder, "cc")
+    compiler.write_text(QUICK.format(compiler=os.environ.get("CC") or "gcc", flags=flags))
+    compiler.chmod(0o755)
+    os.environ |= {"CC": str(compiler), "GRADC_CACHE_DIR": f"{folder}/cache"}
+
+
+def main() -> int:
+    """Run the batches, print what differs, and what was run; gives how many programs differ."""
+    given = arguments()
+    from peers.batch import Batch, Report, run
+
+    begun, total, sizes = time.monotonic(), Report(), []
+    for first in range(0, given.programs, given.batch):
+        sizes.append(min(given.batch, given.programs - first))
+    batches = [
+        Batch(given.seed * 1_000_000 + i, size, *given.operators, tuple(given.only), given.seconds)
+        for i, size in enumerate(sizes)
+    ]
+    with tempfile.TemporaryDirectory(prefix="gradc-peers-") as folder:
+        prepare(folder, given.flags)
+        with multiprocessing.get_context("spawn").Pool(given.processes, maxtasksperchild=4) as pool:
+            for report in pool.imap_unordered(run, batches):
+                total += report
+                for text in report.differences:
+                    print(text, flush=True)
+                print(f"{time.monotonic() - begun:7.0f} s  {total.line()}", flush=True)
+    for reason, count in total.undefined.most_common():
+        print(f"{count} programs undefined: {reason}")
+    print_rows(total.rows, set(given.only))
+    return min(len(total.differences), 1)
+
+
+def print_rows(rows: Counter[str], only: set[str]) -> None:
+    """How often each row was drawn, and which were not."""
+    from peers.generate import ROWS
+
+    print(", ".join(f"{name} {count}" for name, count in sorted(rows.items())))
+    missing = [row.name for row in ROWS if row.name not in rows and (not only or row.name in only)]
+    if missing:
+        print(f"never drawn: {', '.join(missing)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
