@@ -265,11 +265,11 @@ class Clustering:
                     break
 
     def _merged(self, into: int, number: int) -> bool:
-        """Move all items of a cluster into one that it reads from, if nothing is in between."""
+        """Move all items of a cluster into one that runs before it, if nothing is in between."""
         target, cluster = self.clusters[into], self.clusters[number]
         if not target.items or not cluster.items or not target.has_room(cluster.values):
             return False
-        if self._is_between(into, number) or self._is_between(number, into):
+        if target.ancestors >> number & 1 or self._is_between(into, number):
             return False
         trial = replace(
             target,

@@ -223,6 +223,20 @@ def test_no_merged_cluster_needs_itself() -> None:
         np.testing.assert_allclose(x, y, 1e-5, 1e-4)
 
 
+def test_clusters_are_not_merged_into_one_that_waits_for_them() -> None:
+    """An item joins the first cluster late, and needs the second one by then."""
+    other = leaf(1, (800, 90), float32)
+    first = e.sin(other)
+    second = reduction.max(LARGE, (0,))
+    third = e.exp(second)
+    made = clustered(first, second, third, other * (LARGE - third))
+    made.merge()
+    order = [number for number, _ in made.ordered()]
+    assert order.index(made.home[second]) < order.index(made.home[third])
+    for number, cluster in enumerate(made.clusters):
+        assert not cluster.ancestors >> number & 1
+
+
 def test_a_kernel_has_a_limited_number_of_arguments() -> None:
     outputs = [e.sin(leaf(slot, (100,), float32)) for slot in range(150)]
     shared = [node + leaf(200, (100,), float32) for node in outputs]
