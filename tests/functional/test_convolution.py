@@ -190,6 +190,12 @@ CASES = {
         array(2, 3, 3, 2),
         array(3),
     ),
+    "conv_transpose2d_room_for_more_places": (
+        lambda x, w: F.conv_transpose2d(x, w, None, 1, 0, 1, 2),
+        lambda x, w: transposed(x, w, None, 1, 0, 1, 2),
+        array(2, 3, 2, 3),
+        array(3, 2, 2, 1),
+    ),
     "conv_transpose2d_groups": (
         lambda x, w: F.conv_transpose2d(x, w, stride=2, groups=2),
         lambda x, w: transposed(x, w, stride=2, groups=2),

@@ -72,6 +72,14 @@ def _unwindow(x: Any, axes: Shape, strides: Shape, dilations: Shape, extents: Sh
     return result
 
 
+def _first(x: Node, shape: Shape, axes: Shape) -> Node:
+    """The first places along `axes`, as many as `shape` has: behind them may be room for more."""
+    for axis in axes:
+        if x.shape[axis] > shape[axis]:
+            x = movement.slice_(x, axis, 0, shape[axis])
+    return x
+
+
 window_op = Movement(
     "window",
     reference=_window,
@@ -87,7 +95,7 @@ unwindow_op = Movement(
     "unwindow",
     reference=_unwindow,
     vjp=lambda g, y, x, axes, strides, dilations, extents: (
-        node(window_op, (g,), (axes, strides, dilations)),
+        _first(node(window_op, (g,), (axes, strides, dilations)), x.shape, axes),
     ),
     attributes=("axes", "strides", "dilations", "extents"),
     shaped=_unwindow_shape,
