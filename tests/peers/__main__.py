@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 QUICK = """#!/bin/sh
@@ -57,8 +58,11 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory(prefix="gradc-peers-") as folder:
         prepare(folder, given.flags)
-        with multiprocessing.get_context("spawn").Pool(given.processes, maxtasksperchild=4) as pool:
-            for report in pool.imap_unordered(run, batches):
+        # A worker that crashes ends the run with an error, where a Pool would wait for it.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(given.processes, context) as pool:
+            for done in as_completed([pool.submit(run, batch) for batch in batches]):
+                report = done.result()
                 total += report
                 for text in report.differences:
                     print(text, flush=True)

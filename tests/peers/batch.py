@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import torch
 from gradc.runtime.compiling import CompilerWarning, CompilingEvaluator
+from gradc.tracer.evaluation import forget_programs
 from gradc.tracer.evaluator import set_evaluator
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import FlakyFailure
@@ -112,6 +113,7 @@ def run(batch: Batch) -> Report:
         _draw(search, batch, batch.seed + again * 100_000, left)
         if search.failing:
             report.differences.append(_smallest([*search.failing.values()]))
+    forget_programs()
     return report
 
 
