@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from contract.compute import leaf
-from gradc.codegen.kernel import Kernel, Program, Repeat, flat
+from gradc.codegen.kernel import Kernel, Product, Program, Repeat, flat
 from gradc.codegen.loop import Carried
 from gradc.codegen.roll import rolled
 from gradc.codegen.simplify import simplified
@@ -16,12 +16,15 @@ from gradc.tracer.dtypes import float32, float64
 from gradc.tracer.graph import Graph
 from gradc.tracer.interpret import interpret
 from gradc.tracer.ir import Node
-from gradc.tracer.ops import contraction, reduction
+from gradc.tracer.ops import contraction, movement, reduction
 from gradc.tracer.ops import elementwise as e
 from graphs.build import graph_of, with_gradients
 from graphs.compiled import Compiled, sample, written
-from graphs.loops import LOOPS, H, W, random_loops
+from graphs.loops import LOOPS, STEPS, H, W, random_loops
 from hypothesis import HealthCheck, given, settings
+
+DRAWN = settings().max_examples if settings().max_examples > 100 else 12
+"""Each of them is compiled."""
 
 SLOW = HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example
 
@@ -45,7 +48,7 @@ def test_loops_compute_what_the_steps_did(name: str) -> None:
         np.testing.assert_allclose(x, y, tolerance, tolerance * np.abs(y).max(initial=1.0))
 
 
-@settings(max_examples=max(settings().max_examples, 12), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=DRAWN, deadline=None, suppress_health_check=SLOW)
 @given(random_loops())
 def test_random_loops_compute_what_the_steps_did(graph: Graph) -> None:
     arrays = [each * 0.3 for each in sample(graph)]
@@ -61,6 +64,21 @@ def test_few_kernels_are_left(name: str) -> None:
     assert len(loops(program)) >= 2
     assert len(list(flat(program.launches))) < 40
     assert len(compiled(name).made.source.text) < 120_000
+
+
+@pytest.mark.parametrize("name", ["recurrent", "all states", "recurrent, batch first"])
+def test_the_gradient_of_a_recurrent_weight_is_one_deep_product(name: str) -> None:
+    products = [each for each, _ in flat(compiled(name).made.program.launches)]
+    depths = [each.a.shape[1] for each in products if isinstance(each, Product)]
+    assert max(depths) > 0.8 * STEPS * H.shape[0]
+    assert len(depths) < 12
+
+
+def test_cotangents_of_the_lines_of_a_sequence_are_one_array() -> None:
+    """What the adjoint's loop has left, first to last, and a few lines from outside of it."""
+    graph, _ = rolled(simplified(LOOPS["recurrent"]()))
+    (joined,) = (each for each in graph.nodes() if each.op is movement.concat_op)
+    assert len(joined.inputs) <= 3
 
 
 def test_more_steps_make_no_longer_a_program() -> None:

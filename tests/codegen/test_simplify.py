@@ -167,6 +167,38 @@ def test_a_product_of_integers_stays(dtype: object) -> None:
     assert [each for each in simplified(graph).nodes() if each.op.kind == "contraction"]
 
 
+def test_cotangents_of_slices_come_together() -> None:
+    """Any number of neighbours, in either order; with room around them that stays room."""
+    parts = [leaf(slot, (2, size), float64) for slot, size in enumerate((3, 1, 4))]
+
+    def beside(low: int, part: Node, width: int) -> Node:
+        return movement.pad(part, (0, low), (0, width - low - part.shape[1]))
+
+    shown = [beside(low, part, 10) for low, part in zip((1, 4, 5), parts, strict=True)]
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
+        first, second, third = (shown[each] for each in order)
+        graph = simplified(graph_of(e.add(e.add(first, second), third)))
+        (output,) = graph.outputs
+        assert [each.op.name for each in graph.nodes()] == ["input"] * 3 + ["concat", "pad"]
+        arrays = sample(graph)
+        expected = np.zeros((2, 10))
+        for leaf_, array in zip(graph.inputs, arrays, strict=True):
+            low = {3: 1, 1: 4, 4: 5}[leaf_.shape[1]]
+            expected[:, low : low + leaf_.shape[1]] = array
+        (found,) = interpret(graph, arrays, [], [])
+        np.testing.assert_array_equal(found, expected)
+        assert output.shape == (2, 10)
+
+
+def test_what_lies_apart_or_overlaps_is_added() -> None:
+    a, b = leaf(0, (3,), float64), leaf(1, (3,), float64)
+    for low in (2, 4):
+        total = e.add(movement.pad(a, (0,), (5,)), movement.pad(b, (low,), (5 - low,)))
+        assert simplified(graph_of(total)).outputs[0].op is e.add
+    total = e.add(movement.pad(a, (0,), (3,), fill=1), movement.pad(b, (3,), (0,), fill=1))
+    assert simplified(graph_of(total)).outputs[0].op is e.add
+
+
 def test_rules_reach_what_other_rules_make() -> None:
     half = e.div(X, number(2))
     assert show(simplified(graph_of(e.mul(half, number(2) / number(2))))) == show(
