@@ -37,11 +37,13 @@ FRESH = "fresh"
 
 Pattern = tuple[Any, ...]
 Places = list[Any]
+Masks = list[tuple[int, Shape]]
+"""Where in a pattern masks begin, and their shapes."""
 
 
 def read(x: Tensor, index: Any) -> Tensor:
     """`x[index]`."""
-    pattern, places = parsed(index)
+    pattern, places = parsed(index, x.shape)
     recording = THREAD.recording
     arrays = [_array_node(each) for each in places]
     key = (taken, pattern, recording.node_of(x), *arrays)
@@ -56,7 +58,7 @@ def read(x: Tensor, index: Any) -> Tensor:
 def written(x: Tensor, index: Any, value: Any) -> Tensor:
     """What `x` is after `x[index] = value`; `value` is cast to its type."""
     of_mask = _masked_by_number(x, index, value)
-    pattern, places = ((...,), []) if of_mask else parsed(index)
+    pattern, places = ((...,), []) if of_mask else parsed(index, x.shape)
     recording = THREAD.recording
     base = recording.node_of(x)
     new = recording.node_of(value) if isinstance(value, Value) else operand(recording, value, base)  # type: ignore[arg-type]
@@ -95,19 +97,22 @@ def _array_node(places: Any) -> Node:
 # ---- taking an index apart
 
 
-def parsed(index: Any) -> tuple[Pattern, Places]:
+def parsed(index: Any, shape: Shape) -> tuple[Pattern, Places]:
     """The static pattern of `index`, and its index arrays. Reads the values of masks."""
     if index.__class__ is int:
         return (index,), []
     pattern: list[Any] = []
     places: Places = []
+    masks: Masks = []
     for each in index if isinstance(index, tuple) else (index,):
         if each.__class__ is int or each is None or each is Ellipsis:
             pattern.append(each)
         elif isinstance(each, slice):
             pattern.append((_whole(each.start), _whole(each.stop), _whole(each.step)))
         else:
-            _parse_array(each, pattern, places)
+            _parse_array(each, pattern, places, masks)
+    for at, extents in masks:
+        _check_mask(pattern, at, extents, shape)
     return tuple(pattern), places
 
 
@@ -115,7 +120,20 @@ def _whole(value: Any) -> int | None:
     return None if value is None else operator.index(value)
 
 
-def _parse_array(each: Any, pattern: list[Any], places: Places) -> None:
+def _check_mask(pattern: list[Any], at: int, extents: Shape, shape: Shape) -> None:
+    """Raise unless the axes that the mask number `at` of the pattern stands for are as large."""
+
+    def count(items: list[Any]) -> int:
+        return sum(each is not None and each is not Ellipsis and each != FRESH for each in items)
+
+    behind = any(each is Ellipsis for each in pattern[:at])
+    axis = len(shape) - count(pattern[at:]) if behind else count(pattern[:at])
+    if axis >= 0 and shape[axis : axis + len(extents)] != extents:
+        found = f"found {list(extents)} for axis {axis} of {list(shape)}"
+        raise IndexError(located(f"expected a mask as large as what it indexes, {found}"))
+
+
+def _parse_array(each: Any, pattern: list[Any], places: Places, masks: Masks) -> None:
     if isinstance(each, (bool, np.bool_)):
         pattern.append(FRESH)
         places.append(np.arange(int(each), dtype=np.int32))
@@ -130,7 +148,11 @@ def _parse_array(each: Any, pattern: list[Any], places: Places) -> None:
         array = array.astype(np.int32)
     kind = np.dtype(array.dtype) if isinstance(array.dtype, np.dtype) else None
     if kind == np.bool_:
-        held = np.nonzero(array.numpy() if isinstance(array, Value) else array)
+        mask = array.numpy() if isinstance(array, Value) else array
+        if not mask.ndim:
+            return _parse_array(bool(mask), pattern, places, masks)
+        masks.append((len(pattern), mask.shape))
+        held = np.nonzero(mask)
         pattern.extend([ARRAY] * len(held))
         places.extend(each.astype(np.int32) for each in held)
     elif kind is not None and kind.kind in "iu":
@@ -164,8 +186,8 @@ def _planned(pattern: Pattern, shape: Shape) -> _Plan:
     layout: list[tuple[str, int]] = []  # of each item, in order: what becomes of it, and its axis
     for item in _expanded(pattern, len(shape)):
         axis = len(boxes)
-        if item is None:
-            layout.append(("new", -1))
+        if item is None or item is Ellipsis:
+            layout.append(("new" if item is None else "gap", -1))
         elif item == ARRAY:
             boxes.append((0, shape[axis], 1))
             layout.append(("array", axis))
@@ -205,7 +227,10 @@ def _arranged(layout: list[tuple[str, int]], starts: Shape, sizes: Shape, steps:
 
 
 def _expanded(pattern: Pattern, rank: int) -> list[Any]:
-    """The pattern with whole axes in place of `...`, or at its end."""
+    """The pattern with whole axes in place of `...`, or at its end.
+
+    Where `...` stands for no axis it stays: it keeps apart what is before and behind it.
+    """
     items = list(pattern)
     used = sum(each is not None and each is not Ellipsis for each in items)
     if used > rank:
@@ -214,7 +239,7 @@ def _expanded(pattern: Pattern, rank: int) -> list[Any]:
     if items.count(Ellipsis) > 1:
         raise IndexError(located("an index has one '...' at most"))
     at = items.index(Ellipsis) if Ellipsis in items else len(items)
-    return [*items[:at], *whole, *items[at + 1 :]]
+    return [*items[:at], *(whole or items[at : at + 1]), *items[at + 1 :]]
 
 
 def _place(index: int, axis: int, shape: Shape) -> int:

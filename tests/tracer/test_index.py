@@ -60,6 +60,14 @@ INDICES = [
     (1, True, ..., 0),
     (X[0] > 100, 0)[:0],
     np.zeros((3, 4, 5), bool),
+    np.array(True),
+    np.array(False),
+    (np.array(True), slice(1, 3)),
+    (None, [0, 2], [1, 0], ..., [3, 4]),
+    (slice(0, 2), [1, 2], ..., [3, 4]),
+    (None, [1, 2], [3, 1], [0, 0], ..., True),
+    (..., np.array([True, False, True, True, False])),
+    (None, X[:, :, 0] > 20, ..., None),
 ]
 
 
@@ -231,6 +239,22 @@ class TestErrors:
     def test_what_is_no_index(self, index):
         with pytest.raises((IndexError, TypeError)):
             tensor(X)[index]
+
+    @pytest.mark.parametrize(
+        ("index", "axis"),
+        [
+            (np.array([True, False]), 0),
+            (X[0] > 1, 0),
+            ((..., np.array([True, False])), 2),
+            ((0, None, np.array([True, False])), 1),
+            ((True, np.zeros((3, 5), bool)), 0),
+        ],
+    )
+    def test_masks_must_be_as_large_as_what_they_index(self, index, axis):
+        with pytest.raises(IndexError, match=rf"for axis {axis} of \[3, 4, 5\]"):
+            tensor(X)[index]
+        with pytest.raises(IndexError, match=rf"for axis {axis} of \[3, 4, 5\]"):
+            tensor(X)[index] = 1.0
 
     def test_iteration_ends(self):
         assert [each.item() for each in tensor([1.0, 2.0])] == [1, 2]
