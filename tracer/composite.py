@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import KINDS as STATIC_KINDS
 from .data import as_stored, beside
 from .dtypes import DType, bool_, default_float, default_int, promote
 from .errors import DTypeError, located
@@ -104,6 +105,11 @@ class _General:
         parameters = self.signature.parameters
         self.defaults = tuple(each.default for each in parameters.values())
         self.places = {name: place for place, name in enumerate(parameters)}
+        self.static = tuple(
+            (place, name, STATIC_KINDS[str(parameters[name].annotation)])
+            for name, place in self.places.items()
+            if kinds[place] == STATIC
+        )
 
     def completed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, defaults among them."""
@@ -146,6 +152,8 @@ class _General:
         key = (self.function, *[_told_apart(each) for each in nodes])
         made = recording.memo.young.get(key)
         if made is None:
+            for place, parameter, expected in self.static:
+                expected.check(name, parameter, settled[place])
             made = recording.first(key, self._labelled, nodes)
         return _tensors(made, recording)
 

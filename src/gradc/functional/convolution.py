@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ..tracer.composite import composite
+from ..tracer.arguments import WHOLES
+from ..tracer.composite import composite, static
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node, Shape
 from ..tracer.ops import contraction, window
@@ -30,7 +31,9 @@ Sizes = int | tuple[int, ...]
 
 def each_axis(name: str, what: str, given: Sizes, count: int, least: int = 0) -> Shape:
     """One number per axis of space: the same for all, or a tuple of `count`."""
-    sizes = (given,) * count if isinstance(given, int) else tuple(given)
+    given = static(given)
+    WHOLES.check(name, what, given)
+    sizes = (given,) * count if isinstance(given, int) else given
     if len(sizes) != count or any(size < least for size in sizes):
         expected = f"expected {what} as an integer or {count} of them, at least {least}"
         raise ShapeError(located(f"{name}: {expected}, found {given}"))

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..generator import GENERATOR
 from ..random import number, unit
-from ..tracer.composite import composite
+from ..tracer.arguments import NUMBER
+from ..tracer.composite import composite, static
 from ..tracer.dtypes import bool_, float32, float64
 from ..tracer.errors import located
 from ..tracer.ir import Node
@@ -38,10 +39,11 @@ def _all_dropped(inp: Node) -> Node:
 
 def probability_of(name: str, value: Any) -> float:
     """`value` as a probability; an error where it is none."""
-    chance = float(value)
+    chance = static(value)
+    NUMBER.check(name, "a probability", chance)
     if not 0 <= chance <= 1:
         raise ValueError(located(f"{name}: expected a probability from 0 to 1, found {value}"))
-    return chance
+    return float(chance)
 
 
 def dropout(inp: Any, drop_prob: Any, training: bool = True) -> Tensor:

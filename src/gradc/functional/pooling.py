@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ..arguments import one_of
 from ..tracer.composite import composite
 from ..tracer.dtypes import DType, bool_, int64
 from ..tracer.errors import ShapeError, located
@@ -17,8 +18,12 @@ from ..tracer.ops.sources import constant_like, constant_of
 from .convolution import check_fits, each_axis, padded
 
 __all__ = [
+    "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
     "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
@@ -28,15 +33,14 @@ __all__ = [
 ]
 
 Sizes = int | tuple[int, ...]
+AVERAGES = ("average", "average_count_exclude_padding")
+"""The modes of avg_pool: over all elements of a window, or over those within the input."""
 Windows = tuple[Sizes, Sizes | None, Sizes]
 """The size of the windows, their stride (None: the size) and the padding."""
 
 
-def _lines(name: str, x: Node, rank: int, windows: Windows, fill: float) -> Node:
-    """The windows of `x`, each as one line behind the places."""
-    if x.ndim != rank + 2:
-        found = f"expected (batch, channels, *space) with {rank + 2} axes, found {list(x.shape)}"
-        raise ShapeError(located(f"{name}: {found}"))
+def settled(name: str, rank: int, windows: Windows) -> tuple[Shape, Shape, Shape]:
+    """The windows, with a number for each axis of space, that are known to be possible."""
     kernel, stride, padding = windows
     span = each_axis(name, "kernel_size", kernel, rank, 1)
     strides = each_axis(name, "stride", span if stride is None else stride, rank, 1)
@@ -44,6 +48,15 @@ def _lines(name: str, x: Node, rank: int, windows: Windows, fill: float) -> Node
     if any(amount >= size for amount, size in zip(amounts, span, strict=True)):
         found = f"expected a padding below the window {list(span)}, found {list(amounts)}"
         raise ShapeError(located(f"{name}: {found}"))
+    return span, strides, amounts
+
+
+def _lines(name: str, x: Node, rank: int, windows: Windows, fill: float) -> Node:
+    """The windows of `x`, each as one line behind the places."""
+    if x.ndim != rank + 2:
+        found = f"expected (batch, channels, *space) with {rank + 2} axes, found {list(x.shape)}"
+        raise ShapeError(located(f"{name}: {found}"))
+    span, strides, amounts = settled(name, rank, windows)
     axes, ones = tuple(range(2, rank + 2)), (1,) * rank
     wide = padded(x, amounts, fill)
     check_fits(name, wide, span, ones)
@@ -74,10 +87,7 @@ def _max_pool(name: str, x: Node, rank: int, windows: Windows) -> Node:
 
 
 def _avg_pool(name: str, x: Node, rank: int, windows: Windows, mode: str) -> Node:
-    mode = mode.lower()
-    if mode not in ("average", "average_count_exclude_padding"):
-        expected = "expected average or average_count_exclude_padding"
-        raise ValueError(located(f"{name}: {expected}, found {mode!r}"))
+    mode = one_of(name, "mode", mode.lower(), AVERAGES)
     x = e.to_float(x)
     lines = _lines(name, x, rank, windows, 0)
     last = (lines.ndim - 1,)
@@ -165,11 +175,12 @@ def avg_pool3d(
 # ---- parts
 
 
-def _part_sizes(name: str, x: Node, given: Sizes) -> Shape:
-    if x.ndim < 2 or not all(x.shape[-2:]):
-        found = f"expected (..., height, width) with elements, found {list(x.shape)}"
+def _part_sizes(name: str, x: Node, given: Sizes, rank: int) -> Shape:
+    space = x.shape[max(x.ndim - rank, 0) :]
+    if len(space) < rank or not all(space):
+        found = f"expected (..., *space) with elements along {rank} axes, found {list(x.shape)}"
         raise ShapeError(located(f"{name}: {found}"))
-    return each_axis(name, "oshp", given, 2, 1)
+    return each_axis(name, "oshp", given, rank, 1)
 
 
 def _share(extent: int, places: int, like: Node) -> Node:
@@ -187,16 +198,23 @@ def _share(extent: int, places: int, like: Node) -> Node:
     return e.where(inside, 1.0 / cast_to(end - begin, like.dtype), constant_like(0, like))
 
 
-@composite
-def adaptive_avg_pool2d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
-    """The means of `oshp` parts, as equal as they can be; neighbours may share an element."""
-    inp = e.to_float(inp)
-    rows, columns = _part_sizes("adaptive_avg_pool2d", inp, oshp)
-    *lead, height, width = inp.shape
-    flat = reshape(inp, (prod(lead), height, width))
-    across = contraction.matmul(_share(height, rows, inp), flat)
-    made = contraction.matmul(across, contraction.swapped(_share(width, columns, inp)))
-    return reshape(made, (*lead, rows, columns))
+def _averaged(x: Node, axis: int, places: int) -> Node:
+    """The means of `places` parts along `axis`, as a product with their shares."""
+    before, extent, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    share = _share(extent, places, x)
+    if behind:
+        lines = reshape(x, (prod(before), extent, prod(behind)))
+        made = contraction.matmul(reshape(share, (1, places, extent)), lines)
+    else:
+        made = contraction.matmul(reshape(x, (prod(before), extent)), contraction.swapped(share))
+    return reshape(made, (*before, places, *behind))
+
+
+def _adaptive_avg(name: str, x: Node, given: Sizes, rank: int) -> Node:
+    x = e.to_float(x)
+    for axis, places in enumerate(_part_sizes(name, x, given, rank), x.ndim - rank):
+        x = _averaged(x, axis, places)
+    return x
 
 
 def _parts(extent: int, places: int) -> list[tuple[int, int]]:
@@ -206,14 +224,47 @@ def _parts(extent: int, places: int) -> list[tuple[int, int]]:
     ]
 
 
+def _adaptive_max(name: str, x: Node, given: Sizes, rank: int) -> Node:
+    for axis, places in enumerate(_part_sizes(name, x, given, rank), x.ndim - rank):
+        pieces = [
+            _at_first_largest(slice_(x, axis, begin, end), axis)
+            for begin, end in _parts(x.shape[axis], places)
+        ]
+        x = concat(tuple(pieces), axis)
+    return x
+
+
+@composite
+def adaptive_avg_pool1d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
+    """The means of `oshp` parts of the last axis; see adaptive_avg_pool2d."""
+    return _adaptive_avg("adaptive_avg_pool1d", inp, oshp, 1)
+
+
+@composite
+def adaptive_avg_pool2d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
+    """The means of `oshp` parts, as equal as they can be; neighbours may share an element."""
+    return _adaptive_avg("adaptive_avg_pool2d", inp, oshp, 2)
+
+
+@composite
+def adaptive_avg_pool3d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
+    """The means of `oshp` parts of the last three axes; see adaptive_avg_pool2d."""
+    return _adaptive_avg("adaptive_avg_pool3d", inp, oshp, 3)
+
+
+@composite
+def adaptive_max_pool1d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
+    """The largest elements of `oshp` parts of the last axis; see adaptive_max_pool2d."""
+    return _adaptive_max("adaptive_max_pool1d", inp, oshp, 1)
+
+
 @composite
 def adaptive_max_pool2d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
     """The largest elements of `oshp` parts, as equal as they can be."""
-    sizes = _part_sizes("adaptive_max_pool2d", inp, oshp)
-    for axis, places in zip((inp.ndim - 2, inp.ndim - 1), sizes, strict=True):
-        pieces = [
-            _at_first_largest(slice_(inp, axis, begin, end), axis)
-            for begin, end in _parts(inp.shape[axis], places)
-        ]
-        inp = concat(tuple(pieces), axis)
-    return inp
+    return _adaptive_max("adaptive_max_pool2d", inp, oshp, 2)
+
+
+@composite
+def adaptive_max_pool3d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
+    """The largest elements of `oshp` parts of the last three axes; see adaptive_max_pool2d."""
+    return _adaptive_max("adaptive_max_pool3d", inp, oshp, 3)

@@ -2,11 +2,16 @@
 
 from . import init
 from .activation import (
+    CELU,
     ELU,
     GELU,
+    GLU,
     SELU,
+    Hardtanh,
+    HSigmoid,
     HSwish,
     LeakyReLU,
+    LogSigmoid,
     LogSoftmax,
     Mish,
     PReLU,
@@ -16,34 +21,58 @@ from .activation import (
     SiLU,
     Softmax,
     Softplus,
+    Softsign,
     Tanh,
 )
 from .attention import MultiHeadAttention
-from .batch_norm import BatchNorm1d, BatchNorm2d
+from .batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from .containers import ModuleDict, ModuleList
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .dropout import Dropout
 from .embedding import Embedding
+from .flatten import Flatten, PixelShuffle
 from .identity import Identity
 from .linear import Linear
 from .module import HookHandle, Module
 from .normalization import GroupNorm, InstanceNorm, LayerNorm, RMSNorm
-from .pooling import AdaptiveAvgPool2d, AdaptiveMaxPool2d, AvgPool2d, MaxPool2d
+from .pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+)
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from .sequential import Sequential
 
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
+    "GLU",
     "GRU",
     "LSTM",
     "RNN",
     "SELU",
+    "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
     "AvgPool2d",
+    "AvgPool3d",
     "BatchNorm1d",
     "BatchNorm2d",
+    "BatchNorm3d",
     "Conv1d",
     "Conv2d",
     "Conv3d",
@@ -52,9 +81,12 @@ __all__ = [
     "ConvTranspose3d",
     "Dropout",
     "Embedding",
+    "Flatten",
     "GRUCell",
     "GroupNorm",
+    "HSigmoid",
     "HSwish",
+    "Hardtanh",
     "HookHandle",
     "Identity",
     "InstanceNorm",
@@ -62,14 +94,18 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LogSigmoid",
     "LogSoftmax",
+    "MaxPool1d",
     "MaxPool2d",
+    "MaxPool3d",
     "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
     "MultiHeadAttention",
     "PReLU",
+    "PixelShuffle",
     "RMSNorm",
     "RNNCell",
     "ReLU",
@@ -79,6 +115,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Softplus",
+    "Softsign",
     "Tanh",
     "init",
 ]

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F
+from ..arguments import number, one_of, whole
 from ..tracer.tensor import Parameter, Tensor
 from .module import Module
+
+AXES = 64
+"""More axes than a tensor has."""
 
 
 class ReLU(Module):
@@ -37,11 +41,15 @@ class Tanh(Module):
 
 
 class GELU(Module):
-    """x times the normal distribution function of x."""
+    """x times the normal distribution function of x; `approximate` is "none" or "tanh"."""
+
+    def __init__(self, approximate: str = "none", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.approximate = one_of("GELU", "approximate", approximate, ("none", "tanh"))
 
     def forward(self, x: Tensor) -> Tensor:
         """The gated x."""
-        made: Tensor = F.gelu(x)
+        made: Tensor = F.gelu(x, self.approximate)
         return made
 
 
@@ -53,12 +61,11 @@ class Softmax(Module):
 
     def __init__(self, axis: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.axis = axis
+        self.axis = None if axis is None else whole("Softmax", "axis", axis, -AXES)
 
     def forward(self, x: Tensor) -> Tensor:
         """The shares of x."""
-        chosen = (0 if x.ndim in (0, 1, 3) else 1) if self.axis is None else self.axis
-        made: Tensor = F.softmax(x, chosen)
+        made: Tensor = F.softmax(x, self.axis)
         return made
 
     def _module_info_string(self) -> str:
@@ -70,7 +77,7 @@ class LogSoftmax(Module):
 
     def __init__(self, axis: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.axis = axis
+        self.axis = None if axis is None else whole("LogSoftmax", "axis", axis, -AXES)
 
     def forward(self, x: Tensor) -> Tensor:
         """The logarithms of the shares of x."""
@@ -88,8 +95,8 @@ class PReLU(Module):
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.num_parameters = num_parameters
-        self.weight = Parameter([init] * num_parameters)
+        self.num_parameters = whole("PReLU", "num_parameters", num_parameters)
+        self.weight = Parameter([number("PReLU", "init", init)] * self.num_parameters)
 
     def forward(self, x: Tensor) -> Tensor:
         """x with its negative part scaled."""
@@ -105,7 +112,7 @@ class LeakyReLU(Module):
 
     def __init__(self, negative_slope: float = 0.01, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.negative_slope = negative_slope
+        self.negative_slope = number("LeakyReLU", "negative_slope", negative_slope)
 
     def forward(self, x: Tensor) -> Tensor:
         """x with its negative part scaled."""
@@ -121,7 +128,7 @@ class ELU(Module):
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.alpha = alpha
+        self.alpha = number("ELU", "alpha", alpha)
 
     def forward(self, x: Tensor) -> Tensor:
         """x with its negative part bent."""
@@ -183,4 +190,80 @@ class Softplus(Module):
     def forward(self, x: Tensor) -> Tensor:
         """The smoothly rectified x."""
         made: Tensor = F.softplus(x)
+        return made
+
+
+class CELU(Module):
+    """x where it is positive, else alpha (exp(x / alpha) - 1)."""
+
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = number("CELU", "alpha", alpha)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x with its negative part bent."""
+        made: Tensor = F.celu(x, self.alpha)
+        return made
+
+    def _module_info_string(self) -> str:
+        return f"alpha={self.alpha}"
+
+
+class GLU(Module):
+    """The first half along `axis`, times the sigmoid of the second."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = whole("GLU", "axis", axis, -AXES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The gated half of x."""
+        made: Tensor = F.glu(x, self.axis)
+        return made
+
+    def _module_info_string(self) -> str:
+        return f"axis={self.axis}"
+
+
+class Hardtanh(Module):
+    """x between `min_val` and `max_val`."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.min_val = number("Hardtanh", "min_val", min_val)
+        self.max_val = number("Hardtanh", "max_val", max_val, self.min_val)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The clipped x."""
+        made: Tensor = F.hardtanh(x, self.min_val, self.max_val)
+        return made
+
+    def _module_info_string(self) -> str:
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+
+class HSigmoid(Module):
+    """relu6(x + 3) / 6."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The clipped line."""
+        made: Tensor = F.hsigmoid(x)
+        return made
+
+
+class LogSigmoid(Module):
+    """log(sigmoid(x)), exact in both tails."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logarithm of the sigmoid of x."""
+        made: Tensor = F.logsigmoid(x)
+        return made
+
+
+class Softsign(Module):
+    """x / (1 + |x|)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x between -1 and 1."""
+        made: Tensor = F.softsign(x)
         return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F
+from ..arguments import whole
 from ..functional.dropout import probability_of
 from ..tracer.errors import ShapeError, located
 from ..tracer.tensor import Tensor
@@ -32,7 +33,9 @@ class MultiHeadAttention(Module):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if num_heads < 1 or embed_dim % num_heads:
+        embed_dim = whole("MultiHeadAttention", "embed_dim", embed_dim)
+        num_heads = whole("MultiHeadAttention", "num_heads", num_heads, 1)
+        if embed_dim % num_heads:
             found = f"{embed_dim} is no multiple of {num_heads} heads"
             raise ValueError(located(f"MultiHeadAttention: {found}"))
         self.embed_dim, self.num_heads = embed_dim, num_heads

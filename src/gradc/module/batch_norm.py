@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F
+from ..arguments import number, one_of, whole
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Shape
 from ..tracer.tensor import Parameter, Tensor
@@ -33,9 +34,13 @@ class _BatchNorm(Module):
         if freeze and not track_running_stats:
             expected = "freeze needs running statistics, so track_running_stats"
             raise ValueError(located(f"{type(self).__name__}: {expected}"))
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        name = type(self).__name__
+        self.num_features = whole(name, "num_features", num_features)
+        self.eps = number(name, "eps", eps, 0)
+        self.momentum = number(name, "momentum", momentum, 0, 1)
         self.affine, self.track_running_stats, self.freeze = affine, track_running_stats, freeze
-        self.compute_mode, self.param_dim = compute_mode, param_dim
+        self.compute_mode = compute_mode
+        self.param_dim = one_of(name, "param_dim", param_dim, ("dim_1c11", "dim_111c"))
         shape = self._shape()
         self.weight = Parameter(init.empty(shape)) if affine else None
         self.bias = Parameter(init.empty(shape)) if affine else None
@@ -45,8 +50,9 @@ class _BatchNorm(Module):
 
     def _shape(self) -> Shape:
         """The shape of what each channel has one of."""
+        ones = (1,) * max(self.ranks[-1] - 2, 2)
         last = self.param_dim == "dim_111c"
-        return (1, 1, 1, self.num_features) if last else (1, self.num_features, 1, 1)
+        return (1, *ones, self.num_features) if last else (1, self.num_features, *ones)
 
     def reset_running_stats(self) -> None:
         """Let the running mean be 0 and the running variance 1."""
@@ -105,3 +111,9 @@ class BatchNorm2d(_BatchNorm):
     """
 
     ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """BatchNorm2d for (batch, channels, *space) in three dimensions."""
+
+    ranks = (5,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..tracer.errors import located
 from .module import Module
 
 
@@ -92,9 +93,9 @@ class ModuleDict(Module):
 
     def __setitem__(self, key: str, module: Module) -> None:
         if not isinstance(key, str):
-            raise TypeError(f"expected a str as the key of a ModuleDict, found {key!r}")
+            raise TypeError(located(f"expected a str as the key of a ModuleDict, found {key!r}"))
         if key not in self._keys and hasattr(self, key):
-            raise KeyError(f"{key!r} is an attribute of every ModuleDict")
+            raise KeyError(located(f"{key!r} is an attribute of every ModuleDict"))
         setattr(self, key, _checked(module))
         if key not in self._keys:
             self._keys.append(key)
@@ -120,5 +121,5 @@ class ModuleDict(Module):
 
 def _checked(module: Any) -> Module:
     if not isinstance(module, Module):
-        raise TypeError(f"expected a Module, found {module!r}")
+        raise TypeError(located(f"expected a Module, found {module!r}"))
     return module

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from .. import functional as F
+from ..arguments import one_of, whole
 from ..functional.convolution import each_axis
 from ..tracer.errors import located
 from ..tracer.ir import Shape
@@ -30,10 +31,13 @@ class _Windows(Module):
     rank: int
 
     def _hold(self, channels: tuple[int, int], kernel_size: Sizes, groups: int, bias: bool) -> None:
-        self.in_channels, self.out_channels = channels
-        if groups < 1 or any(each % groups for each in channels):
+        name = type(self).__name__
+        self.in_channels = whole(name, "in_channels", channels[0])
+        self.out_channels = whole(name, "out_channels", channels[1])
+        groups = whole(name, "groups", groups, 1)
+        if any(each % groups for each in channels):
             found = f"{list(channels)} channels are no multiples of {groups} groups"
-            raise ValueError(located(f"{type(self).__name__}: {found}"))
+            raise ValueError(located(f"{name}: {found}"))
         self.kernel_size = self._sizes("kernel_size", kernel_size, 1)
         self.groups = groups
         self.weight = Parameter(init.empty(self._weight_shape()))
@@ -101,10 +105,8 @@ class _Convolution(_Windows):
     ) -> None:
         super().__init__(**kwargs)
         self._check_modes(conv_mode, compute_mode)
-        if padding_mode not in PADDINGS:
-            found = f"expected a padding_mode among {', '.join(PADDINGS)}, found {padding_mode!r}"
-            raise ValueError(located(f"{type(self).__name__}: {found}"))
-        self.padding_mode = padding_mode
+        name = type(self).__name__
+        self.padding_mode = one_of(name, "padding_mode", padding_mode, tuple(PADDINGS))
         self._place(stride, padding, dilation)
         self._hold((in_channels, out_channels), kernel_size, groups, bias)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import functional as F
+from ..arguments import whole
 from ..tracer.errors import ShapeError, located
 from ..tracer.tensor import Parameter, Tensor
 from . import init
@@ -34,6 +35,10 @@ class Embedding(Module):
         super().__init__(**kwargs)
         if max_norm is not None or norm_type is not None:
             raise ValueError(located("Embedding: max_norm and norm_type are not supported"))
+        num_embeddings = whole("Embedding", "num_embeddings", num_embeddings)
+        embedding_dim = whole("Embedding", "embedding_dim", embedding_dim)
+        if padding_idx is not None:
+            padding_idx = whole("Embedding", "padding_idx", padding_idx, -num_embeddings)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             expected = f"expected a row from {-num_embeddings} to {num_embeddings - 1}"
             raise ShapeError(located(f"Embedding: padding_idx: {expected}, found {padding_idx}"))

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import number
 from ..generator import generator
 from ..tracer.dtypes import default_float
+from ..tracer.errors import located
 from ..tracer.ir import Shape
 from ..tracer.tensor import Tensor
 
@@ -40,9 +42,15 @@ def _set(tensor: Tensor, array: Any) -> None:
     tensor.rebind(Tensor(array, tensor.dtype).to(tensor.device))
 
 
+def _shape_of(name: str, tensor: Any) -> Shape:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(located(f"{name}: expected a tensor, found {tensor!r:.60}"))
+    return tensor.shape
+
+
 def fill_(tensor: Tensor, val: float) -> None:
     """Set every element to `val`."""
-    _set(tensor, np.full(tensor.shape, val))
+    _set(tensor, np.full(_shape_of("fill_", tensor), number("fill_", "val", val)))
 
 
 def zeros_(tensor: Tensor) -> None:
@@ -57,12 +65,14 @@ def ones_(tensor: Tensor) -> None:
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> None:
     """Draw every element evenly from [a, b)."""
-    _set(tensor, generator().uniform(a, b, tensor.shape))
+    low, high = number("uniform_", "a", a), number("uniform_", "b", b)
+    _set(tensor, generator().uniform(low, high, _shape_of("uniform_", tensor)))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> None:
     """Draw every element from the normal distribution."""
-    _set(tensor, generator().normal(mean, std, tensor.shape))
+    middle, deviation = number("normal_", "mean", mean), number("normal_", "std", std, 0)
+    _set(tensor, generator().normal(middle, deviation, _shape_of("normal_", tensor)))
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -79,7 +89,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         return math.sqrt(2.0 / (1.0 + slope * slope))
-    raise ValueError(f"expected a known nonlinearity, found {nonlinearity!r}")
+    raise ValueError(located(f"expected a known nonlinearity, found {nonlinearity!r}"))
 
 
 def calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
@@ -89,7 +99,7 @@ def calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """
     shape = tensor.shape
     if len(shape) < 2:
-        raise ValueError(f"expected weights with two axes or more, found {list(shape)}")
+        raise ValueError(located(f"expected weights with two axes or more, found {list(shape)}"))
     outputs, inputs, *kernel = shape[1:] if len(shape) > 4 else shape
     return inputs * math.prod(kernel), outputs * math.prod(kernel)
 
@@ -98,7 +108,7 @@ def calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     """The fan that `mode` names, "fan_in" or "fan_out"."""
     modes = ("fan_in", "fan_out")
     if mode.lower() not in modes:
-        raise ValueError(f"expected the mode fan_in or fan_out, found {mode!r}")
+        raise ValueError(located(f"expected the mode fan_in or fan_out, found {mode!r}"))
     return calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import functional as F
+from ..arguments import whole
 from ..tracer.tensor import Parameter, Tensor
 from . import init
 from .module import Module
@@ -21,10 +22,10 @@ class Linear(Module):
         self, in_features: int, out_features: int, bias: bool = True, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = Parameter(init.empty((out_features, in_features)))
-        self.bias = Parameter(init.empty((out_features,))) if bias else None
+        self.in_features = whole("Linear", "in_features", in_features)
+        self.out_features = whole("Linear", "out_features", out_features)
+        self.weight = Parameter(init.empty((self.out_features, self.in_features)))
+        self.bias = Parameter(init.empty((self.out_features,))) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

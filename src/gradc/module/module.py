@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from ..tracer.errors import located
 from ..tracer.tensor import Parameter, Tensor
 from . import state
 from .tree import Changes, members, walk
@@ -55,7 +56,7 @@ class Module:
     # ---- calling
 
     def _undefined(self, *inputs: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+        raise NotImplementedError(located(f"{type(self).__name__} does not define forward"))
 
     forward: Callable[..., Any] = _undefined
 
@@ -138,6 +139,8 @@ class Module:
 
     def apply(self, fn: Callable[[Module], Any]) -> None:
         """Call `fn` with this module and all within."""
+        if not callable(fn):
+            raise TypeError(located(f"apply: expected a function of a module, found {fn!r}"))
         for each in self.modules():
             fn(each)
 
@@ -180,8 +183,11 @@ class Module:
         """
         if callable(state_dict):
             state.load_each(self, state_dict)
-        else:
+        elif isinstance(state_dict, Mapping):
             state.load(self, state_dict, strict)
+        else:
+            expected = "expected a dict or a function of name and tensor"
+            raise TypeError(located(f"load_state_dict: {expected}, found {state_dict!r:.60}"))
 
     # ---- for people
 
@@ -202,6 +208,8 @@ class Module:
 
 
 def _registered(hooks: dict[HookHandle, Hook], hook: Hook) -> HookHandle:
+    if not callable(hook):
+        raise TypeError(located(f"expected a function as hook, found {hook!r}"))
     handle = HookHandle(hooks)
     Changes.count += 1
     hooks[handle] = hook

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F
+from ..arguments import extents, number, whole
+from ..tracer.errors import located
 from ..tracer.ir import Shape
 from ..tracer.tensor import Parameter, Tensor
 from . import init
@@ -38,8 +40,7 @@ class _LastAxes(_Scaled):
     eps: float | None
 
     def _over(self, normalized_shape: int | Shape) -> None:
-        shape = normalized_shape
-        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.normalized_shape = extents(type(self).__name__, "normalized_shape", normalized_shape)
 
     def _module_info_string(self) -> str:
         return f"normalized_shape={self.normalized_shape}, eps={self.eps}, affine={self.affine}"
@@ -57,7 +58,7 @@ class LayerNorm(_LastAxes):
     ) -> None:
         super().__init__(**kwargs)
         self._over(normalized_shape)
-        self.eps: float = eps
+        self.eps: float = number("LayerNorm", "eps", eps, 0)
         self._hold(self.normalized_shape, affine)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -82,7 +83,7 @@ class RMSNorm(_LastAxes):
     ) -> None:
         super().__init__(**kwargs)
         self._over(normalized_shape)
-        self.eps = eps
+        self.eps = None if eps is None else number("RMSNorm", "eps", eps, 0)
         self._hold(self.normalized_shape, affine, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -103,8 +104,13 @@ class GroupNorm(_Scaled):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self._hold((num_channels,), affine)
+        self.num_groups = whole("GroupNorm", "num_groups", num_groups, 1)
+        self.num_channels = whole("GroupNorm", "num_channels", num_channels)
+        self.eps = number("GroupNorm", "eps", eps, 0)
+        if self.num_channels % self.num_groups:
+            found = f"{num_channels} channels are no multiple of {num_groups} groups"
+            raise ValueError(located(f"GroupNorm: {found}"))
+        self._hold((self.num_channels,), affine)
 
     def forward(self, x: Tensor) -> Tensor:
         """The normalized x."""
@@ -124,8 +130,9 @@ class InstanceNorm(_Scaled):
         self, num_channels: int, eps: float = 1e-5, affine: bool = True, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.num_channels, self.eps = num_channels, eps
-        self._hold((num_channels,), affine)
+        self.num_channels = whole("InstanceNorm", "num_channels", num_channels)
+        self.eps = number("InstanceNorm", "eps", eps, 0)
+        self._hold((self.num_channels,), affine)
 
     def forward(self, x: Tensor) -> Tensor:
         """The normalized x."""

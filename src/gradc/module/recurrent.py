@@ -9,6 +9,7 @@ import math
 from typing import Any, ClassVar
 
 from .. import functional as F
+from ..arguments import one_of, whole
 from ..functional.dropout import probability_of
 from ..tracer.errors import ShapeError, located
 from ..tracer.tensor import Parameter, Tensor
@@ -29,7 +30,9 @@ class _Cell(Module):
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.input_size, self.hidden_size = input_size, hidden_size
+        name = type(self).__name__
+        self.input_size = input_size = whole(name, "input_size", input_size)
+        self.hidden_size = hidden_size = whole(name, "hidden_size", hidden_size)
         rows = self.gates * hidden_size
         self.weight_ih = Parameter(init.empty((rows, input_size)))
         self.weight_hh = Parameter(init.empty((rows, hidden_size)))
@@ -79,12 +82,6 @@ def _as_given(states: tuple[Tensor, ...]) -> State:
     return states[0] if len(states) == 1 else states
 
 
-def _checked(nonlinearity: str) -> str:
-    if nonlinearity not in ("tanh", "relu"):
-        raise ValueError(located(f"expected tanh or relu, found {nonlinearity!r}"))
-    return nonlinearity
-
-
 class RNNCell(_Cell):
     """h' = f(W x + b + U h + c), where f, `nonlinearity`, is tanh or relu."""
 
@@ -98,7 +95,7 @@ class RNNCell(_Cell):
         nonlinearity: str = "tanh",
         **kwargs: Any,
     ) -> None:
-        self.kind = _checked(nonlinearity)
+        self.kind = one_of("RNNCell", "nonlinearity", nonlinearity, ("tanh", "relu"))
         super().__init__(input_size, hidden_size, bias, **kwargs)
 
 
@@ -141,12 +138,12 @@ class _Recurrent(Module):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if num_layers < 1:
-            expected = f"expected at least one layer, found num_layers={num_layers}"
-            raise ValueError(located(f"{type(self).__name__}: {expected}"))
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        name = type(self).__name__
+        self.input_size = whole(name, "input_size", input_size)
+        self.hidden_size = whole(name, "hidden_size", hidden_size)
+        self.num_layers = whole(name, "num_layers", num_layers, 1)
         self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional
-        self.dropout = probability_of(type(self).__name__, dropout)
+        self.dropout = probability_of(name, dropout)
         directions = 2 if bidirectional else 1
         widths = [input_size, *(directions * hidden_size,) * (num_layers - 1)]
         self.cells = [[self._cell(width) for _ in range(directions)] for width in widths]
@@ -209,7 +206,7 @@ class RNN(_Recurrent):
     """Layers of `RNNCell` along sequences; `nonlinearity` is tanh or relu."""
 
     def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any) -> None:
-        self.nonlinearity = _checked(nonlinearity)
+        self.nonlinearity = one_of("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"))
         super().__init__(*args, **kwargs)
 
     def _cell(self, width: int) -> _Cell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..tracer.errors import located
 from .module import Module
 
 
@@ -58,4 +59,4 @@ class Sequential(Module):
     @staticmethod
     def _check(module: Any) -> None:
         if not isinstance(module, Module):
-            raise TypeError(f"expected a Module in a Sequential, found {module!r}")
+            raise TypeError(located(f"expected a Module in a Sequential, found {module!r}"))

@@ -7,7 +7,18 @@ from .clip import clip_grad_norm, clip_grad_value
 from .lamb import LAMB
 from .optimizer import HyperparameterError, Optimizer
 from .rmsprop import RMSprop
-from .schedule import CosineAnnealingLR, LRScheduler, MultiStepLR
+from .schedule import (
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    MultiStepLR,
+    PolynomialLR,
+    SequentialLR,
+    StepLR,
+)
 from .sgd import SGD
 
 __all__ = [
@@ -18,11 +29,18 @@ __all__ = [
     "Adam",
     "AdamW",
     "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "ExponentialLR",
     "HyperparameterError",
     "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
     "MultiStepLR",
     "Optimizer",
+    "PolynomialLR",
     "RMSprop",
+    "SequentialLR",
+    "StepLR",
     "clip_grad_norm",
     "clip_grad_value",
 ]

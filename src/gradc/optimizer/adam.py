@@ -7,7 +7,7 @@ from typing import Any
 
 from ..tracer.ir import Node
 from ..tracer.ops import elementwise as e
-from .optimizer import Group, Optimizer, check_range
+from .optimizer import Group, Optimizer, check_betas, check_range
 from .update import Nodes, Rule
 
 STATES = ("exp_avg", "exp_avg_sq")
@@ -34,8 +34,7 @@ class Adam(Optimizer):
     def _check(self, group: Group) -> None:
         for name in ("lr", "eps", "weight_decay"):
             check_range(group, name)
-        for each in group["betas"]:
-            check_range(group, "betas", 1.0, each)
+        check_betas(group)
 
     def _rule(self, group: Group) -> Rule:
         return _adam_rule(group, float(group["weight_decay"]), 0.0)

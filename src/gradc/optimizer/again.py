@@ -102,7 +102,7 @@ class GroupAgain:
         """Take over hyper-parameters that have changed."""
         values = list(self.group.values())
         if values != self.values:
-            self.rule = optimizer._rule(self.group)
+            self.rule = optimizer.ruled(self.group)
             self.values, self.numbers, self._own = values, _floats(self.rule), (0, ())
             self.fitting = _pattern(self.rule) == self.pattern
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import number
 from ..tracer.dtypes import float32, promote
 from ..tracer.errors import located
 from ..tracer.ir import Node, labelled
@@ -31,7 +32,10 @@ def clip_grad_norm(tensors: Tensor | Iterable[Tensor], max_norm: float, ord: flo
 
     Gives the norm that they had. `ord` is a positive number, or infinity for the largest element.
     """
-    order, limit = float(ord), float(max_norm)
+    order, limit = (
+        number("clip_grad_norm", "ord", ord),
+        number("clip_grad_norm", "max_norm", max_norm, 0),
+    )
     if not order > 0:
         raise ValueError(located(f"clip_grad_norm: expected a positive ord, found {order}"))
     reached = _with_gradient(tensors)
@@ -41,8 +45,8 @@ def clip_grad_norm(tensors: Tensor | Iterable[Tensor], max_norm: float, ord: flo
     with no_grad():
         gradients = tuple([gradient_of(recording, each) for each in reached])
         wide = reduce(promote, [each.dtype for each in gradients], float32)
-        number = recording.own_number(limit, wide)
-        norm, *made = recorded(recording, _norm_clipped, gradients, number, order)
+        bound = recording.own_number(limit, wide)
+        norm, *made = recorded(recording, _norm_clipped, gradients, bound, order)
         for each, node in zip(reached, made, strict=True):
             wait(each.grad, node, recording)
         return waiting(norm, recording)
@@ -50,7 +54,12 @@ def clip_grad_norm(tensors: Tensor | Iterable[Tensor], max_norm: float, ord: flo
 
 def clip_grad_value(tensors: Tensor | Iterable[Tensor], lower: float, upper: float) -> None:
     """Bring each element of the gradients of `tensors` between `lower` and `upper`."""
-    low, high = float(lower), float(upper)
+    low, high = (
+        number("clip_grad_value", name, each) for name, each in (("lower", lower), ("upper", upper))
+    )
+    if low > high:
+        expected = f"expected lower <= upper, found {low} and {high}"
+        raise ValueError(located(f"clip_grad_value: {expected}"))
     reached = _with_gradient(tensors)
     recording = THREAD.recording
     with no_grad():
@@ -62,7 +71,12 @@ def clip_grad_value(tensors: Tensor | Iterable[Tensor], lower: float, upper: flo
 
 
 def _with_gradient(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    if not isinstance(tensors, Iterable):
+        raise TypeError(located(f"expected tensors with gradients, found {tensors!r}"))
     listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for each in listed:
+        if not isinstance(each, Tensor):
+            raise TypeError(located(f"expected tensors with gradients, found {each!r}"))
     reached = [each for each in dict.fromkeys(listed) if each.grad is not None]
     for each in reached:
         if not isinstance(each.grad, Tensor):

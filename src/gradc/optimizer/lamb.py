@@ -9,7 +9,7 @@ from ..tracer.ops import elementwise as e
 from ..tracer.ops import reduction
 from ..tracer.ops.movement import reshape
 from ..tracer.ops.sources import constant_like
-from .optimizer import Group, Optimizer, check_range
+from .optimizer import Group, Optimizer, check_betas, check_range
 from .update import Nodes, Rule
 
 
@@ -39,8 +39,7 @@ class LAMB(Optimizer):
     def _check(self, group: Group) -> None:
         for name in ("lr", "eps", "weight_decay"):
             check_range(group, name)
-        for each in group["betas"]:
-            check_range(group, "betas", 1.0, each)
+        check_betas(group)
 
     def _rule(self, group: Group) -> Rule:
         decay = float(group["weight_decay"])

@@ -8,7 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..tracer.arguments import NUMBER
 from ..tracer.buffer import Buffer
+from ..tracer.composite import static
 from ..tracer.dtypes import DType
 from ..tracer.errors import GradcError, located
 from ..tracer.ir import TensorType
@@ -76,6 +78,14 @@ class Optimizer:
         """How the parameters of `group` are updated, by its hyper-parameters of this moment."""
         raise NotImplementedError
 
+    def ruled(self, group: Group) -> Rule:
+        """The rule of `group`; where its hyper-parameters give none, an error that says which."""
+        try:
+            return self._rule(group)
+        except (TypeError, ValueError):
+            self._check(group)
+            raise
+
     # ---- groups
 
     def add_param_group(self, param_group: Group) -> None:
@@ -102,7 +112,7 @@ class Optimizer:
 
     def step(self) -> Self:
         """Update each parameter that has a gradient, all by one program; gives the optimizer."""
-        plan = [(group["params"], self._rule(group)) for group in self.param_groups]
+        plan = [(group["params"], self.ruled(group)) for group in self.param_groups]
         states: list[State] = []
         changes: list[Change] = []
         recording = THREAD.recording
@@ -192,8 +202,10 @@ class Optimizer:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over hyper-parameters and states that `state_dict` gave; all of them or none."""
-        groups = state["param_groups"]
+        groups = _groups_in(state)
         _check_groups(self.param_groups, groups, self.defaults)
+        for group, saved in zip(self.param_groups, groups, strict=True):
+            self._check({**group, **saved})
         numbers = self._numbers()
         numbered = {
             number: parameter
@@ -230,10 +242,20 @@ def check_range(
     group: Group, name: str, below: float = float("inf"), value: float | None = None
 ) -> None:
     """Raise unless the hyper-parameter `name` (or `value`, a part of it) is in [0, below)."""
-    found = float(group[name] if value is None else value)
+    found = static(group[name] if value is None else value)
+    NUMBER.check("optimizer", name, found)
     if not 0 <= found < below:
         expected = "at least 0" if below == float("inf") else f"at least 0 and below {below}"
         raise HyperparameterError(located(f"expected {name} to be {expected}, found {found}"))
+
+
+def check_betas(group: Group) -> None:
+    """Raise unless "betas" are two numbers in [0, 1)."""
+    betas = static(group["betas"])
+    if not isinstance(betas, tuple) or len(betas) != 2:
+        raise TypeError(located(f"optimizer: expected two numbers as betas, found {betas!r}"))
+    for each in betas:
+        check_range(group, "betas", 1.0, each)
 
 
 def _listed(params: Any) -> list[Any]:
@@ -262,6 +284,15 @@ def _loaded(parameter: Tensor, number: int, saved: Mapping[str, Any]) -> State:
             raise ValueError(located(f"load_state_dict: {expected}, found {array.shape}"))
         made.tensors[name] = Tensor(array, state_dtype(parameter._node.dtype))
     return made
+
+
+def _groups_in(state: Any) -> list[Group]:
+    """The groups of a saved state."""
+    if not isinstance(state, Mapping) or {"param_groups", "state"} - state.keys():
+        found = sorted(map(str, state)) if isinstance(state, Mapping) else repr(state)
+        expected = "expected a dict with param_groups and state"
+        raise ValueError(located(f"load_state_dict: {expected}, found {found}"))
+    return list(state["param_groups"])
 
 
 def _check_groups(groups: list[Group], saved: list[Group], needed: Group) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..tracer.errors import located
 from ..tracer.ir import Node
 from .optimizer import Group, Optimizer, check_range
 from .update import Nodes, Rule
@@ -30,7 +31,7 @@ class SGD(Optimizer):
         for name in ("lr", "momentum", "weight_decay"):
             check_range(group, name)
         if group["nesterov"] and not group["momentum"]:
-            raise ValueError("nesterov needs a momentum")
+            raise ValueError(located("nesterov needs a momentum, found momentum=0"))
 
     def _rule(self, group: Group) -> Rule:
         rate, momentum = float(group["lr"]), float(group["momentum"])

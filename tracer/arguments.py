@@ -1,0 +1,89 @@
+"""What a static argument may be, by the annotation of its parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, NamedTuple
+
+from .errors import located
+
+
+class Kind(NamedTuple):
+    """What an argument is expected to be, in words, and whether a value is that."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+    def check(self, function: str, parameter: str, value: Any) -> None:
+        """Raise unless `value` is of this kind."""
+        if not self.holds(value):
+            raise TypeError(
+                located(f"{function}: expected {self.words} as {parameter}, found {value!r:.60}")
+            )
+
+
+def _several(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, tuple) and all(map(holds, value))
+
+
+def _optional(kind: Kind) -> Kind:
+    words = f"{kind.words.replace(' or ', ', ')} or None"
+    return Kind(words, lambda value: value is None or kind.holds(value))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_whole, value))
+
+
+def _are_wholes(value: Any) -> bool:
+    return _is_whole(value) or _several(_is_whole)(value)
+
+
+def _are_numbers(value: Any) -> bool:
+    return _is_number(value) or _several(_is_number)(value)
+
+
+WHOLE, NUMBER = Kind("an integer", _is_whole), Kind("a number", _is_number)
+TRUTH, TEXT = Kind("True or False", _is_whole), Kind("a str", _is_text)
+WHOLES = Kind("an integer or a tuple of integers", _are_wholes)
+NUMBERS = Kind("a number or a tuple of numbers", _are_numbers)
+ANYTHING = Kind("anything", lambda value: True)
+
+KINDS = {
+    "Any": ANYTHING,
+    "Axis": _optional(WHOLES),
+    "DType": ANYTHING,
+    "Shape": WHOLES,
+    "bool": TRUTH,
+    "bool | None": _optional(TRUTH),
+    "float": NUMBER,
+    "float | None": _optional(NUMBER),
+    "float | tuple[float, ...] | None": _optional(NUMBERS),
+    "int": WHOLE,
+    "int | None": _optional(WHOLE),
+    "int | Shape": WHOLES,
+    "int | tuple[int, ...]": WHOLES,
+    "int | tuple[int, ...] | None": _optional(WHOLES),
+    "int | tuple[int | tuple[int, ...], ...]": Kind(
+        "an integer or two tuples of integers",
+        lambda value: _is_whole(value) or (_several(_are_wholes)(value) and len(value) == 2),
+    ),
+    "str": TEXT,
+    "tuple[int, ...]": WHOLES,
+    "tuple[int, ...] | None": _optional(WHOLES),
+    "tuple[tuple[int, int], ...]": Kind("a pair of integers for each axis", _several(_is_pair)),
+}
+"""The kinds by the annotations that functions of tensors use for static arguments."""
