@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from ..tracer.errors import located
 from .blas import find_blas
 from .build import CompileError, build
 from .cache import open_cache
@@ -75,8 +76,11 @@ def get_num_threads() -> int:
 
 def set_num_threads(threads: int) -> None:
     """Choose how many threads run a program; results don't depend on it."""
+    if not hasattr(threads, "__index__"):
+        raise TypeError(located(f"expected a whole number of threads, found {threads!r}"))
     if threads < 1:
-        raise ValueError(f"the number of threads must be at least 1, not {threads}")
+        raise ValueError(located(f"the number of threads must be at least 1, not {threads}"))
+    threads = int(threads)
     with _State.lock:
         _State.threads = threads
         if _State.support:

@@ -18,7 +18,7 @@ import numpy as np
 from .arguments import KINDS as STATIC_KINDS
 from .data import as_stored, beside
 from .dtypes import DType, bool_, default_float, default_int, promote
-from .errors import DTypeError, located
+from .errors import DTypeError, GradcError, located
 from .ir import Node, labelled
 from .recording import THREAD, Numbers, Recording, takes
 from .value import Value, waiting, waiting_together
@@ -168,6 +168,11 @@ class _General:
         with labelled(self.name):
             try:
                 return self.function(*arguments)
+            except GradcError as error:  # the operator inside has named itself alone
+                told = self.function.__name__.startswith("_") or str(error).startswith(self.name)
+                if error.args and not told:
+                    error.args = (f"{self.name}: {error}",)
+                raise
             except (TypeError, ValueError, AttributeError) as error:
                 # what Python says of a static argument of a wrong kind names no line
                 if type(error) not in PLAIN_ERRORS or " (at " in str(error):

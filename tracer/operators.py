@@ -119,16 +119,6 @@ def inverted(x: Node) -> Node:
     return e.logical_not(x) if x.dtype is bool_ else e.bit_xor(x, constant_like(-1, x))
 
 
-def left_shifted(x: Node, y: Node) -> Node:
-    """`x` times 2 to the power y."""
-    return x * e.pow(constant_like(2, x), y)
-
-
-def right_shifted(x: Node, y: Node) -> Node:
-    """`x` divided by 2 to the power y, rounded down."""
-    return e.floordiv(x, e.pow(constant_like(2, x), y))
-
-
 def same(x: Node) -> Node:
     """`x` itself."""
     return x
@@ -156,8 +146,8 @@ class Operators(Value):
     __and__ = binary(e.bit_and)
     __or__ = binary(e.bit_or)
     __xor__ = binary(e.bit_xor)
-    __lshift__ = binary(left_shifted)
-    __rshift__ = binary(right_shifted)
+    __lshift__ = binary(e.shift_left)
+    __rshift__ = binary(e.shift_right)
 
     __radd__ = reflected(e.add)
     __rsub__ = reflected(e.sub)
@@ -170,8 +160,8 @@ class Operators(Value):
     __rand__ = reflected(e.bit_and)
     __ror__ = reflected(e.bit_or)
     __rxor__ = reflected(e.bit_xor)
-    __rlshift__ = reflected(left_shifted)
-    __rrshift__ = reflected(right_shifted)
+    __rlshift__ = reflected(e.shift_left)
+    __rrshift__ = reflected(e.shift_right)
 
     __iadd__ = in_place(__add__)
     __isub__ = in_place(__sub__)

@@ -7,6 +7,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .tracer.errors import located
 from .tracer.recording import THREAD
 from .tracer.tensor import Tensor
 from .tracer.value import waiting
@@ -85,6 +86,8 @@ GENERATOR = Generator()
 
 def manual_seed(seed: int) -> None:
     """Begin all random numbers anew, parameters' first values among them."""
+    if not hasattr(seed, "__index__"):
+        raise TypeError(located(f"manual_seed: expected an integer, found {seed!r}"))
     GENERATOR.seed(seed)
 
 

@@ -10,8 +10,12 @@ import math
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
+from .arguments import extents, whole
 from .generator import GENERATOR, Generator, manual_seed
-from .tracer.composite import composite, static
+from .tracer.arguments import NUMBER
+from .tracer.composite import composite
 from .tracer.dtypes import (
     DType,
     as_dtype,
@@ -147,8 +151,7 @@ def _shape(name: str, size: Any, *parameters: Any) -> Shape:
     if size is None:
         shapes = tuple(each.shape for each in parameters if isinstance(each, Tensor))
         return broadcast_shapes(name, shapes) if shapes else ()
-    extents = static(size)
-    return (extents,) if isinstance(extents, int) else tuple(extents)
+    return extents(name, "size", size)
 
 
 def _dtype(name: str, given: Any, *parameters: Any) -> DType:
@@ -169,6 +172,24 @@ def number(value: Any, dtype: DType) -> Tensor:
     return waiting(recording.number(value, dtype), recording)
 
 
+def _check_numbers(name: str, **given: Any) -> None:
+    """Raise unless each is a tensor or a number."""
+    for parameter, value in given.items():
+        if not isinstance(value, Tensor):
+            NUMBER.check(name, parameter, value)
+
+
+def _check_held(first: int, last: int, dtype: DType) -> None:
+    """Raise where an integer type does not hold all numbers that may be drawn."""
+    if dtype.is_float:
+        return
+    held = np.iinfo(dtype.storage) if dtype.kind in "iu" else None
+    low, high = (0, 1) if held is None else (int(held.min), int(held.max))
+    if not low <= first <= last <= high:
+        expected = f"expected numbers that {dtype.name} holds ({low} to {high})"
+        raise ValueError(located(f"randint: {expected}, found {first} to {last}"))
+
+
 class RNG:
     """Random numbers of their own seed; without one, those that the functions here give."""
 
@@ -178,6 +199,7 @@ class RNG:
     def uniform(self, low: Any = 0, high: Any = 1, size: Any = None, dtype: Any = None) -> Tensor:
         """Numbers from `low` to below `high`, all equally likely."""
         shape, kind = _shape("uniform", size, low, high), _dtype("uniform", dtype, low, high)
+        _check_numbers("uniform", low=low, high=high)
         if not isinstance(low, Tensor) and not isinstance(high, Tensor) and low > high:
             raise ValueError(located(f"uniform: expected low <= high, found {low} and {high}"))
         low, high = (number(each, kind) for each in (low, high))
@@ -187,6 +209,9 @@ class RNG:
     def normal(self, mean: Any = 0, std: Any = 1, size: Any = None, dtype: Any = None) -> Tensor:
         """Normally distributed numbers."""
         shape, kind = _shape("normal", size, mean, std), _dtype("normal", dtype, mean, std)
+        _check_numbers("normal", mean=mean, std=std)
+        if not isinstance(std, Tensor) and not std >= 0:
+            raise ValueError(located(f"normal: expected std from 0 on, found {std}"))
         mean, std = (number(each, kind) for each in (mean, std))
         made: Tensor = _normal(*self._generator.draw(), mean, std, shape, kind)
         return made
@@ -195,6 +220,9 @@ class RNG:
         """1 with the probability `p`, else 0."""
         shape = _shape("bernoulli", size, p)
         kind = _dtype("bernoulli", None, p) if dtype is None else as_dtype(dtype)
+        _check_numbers("bernoulli", p=p)
+        if not isinstance(p, Tensor) and not 0 <= p <= 1:
+            raise ValueError(located(f"bernoulli: expected a probability p, found {p}"))
         p = number(p, float64 if kind is float64 else float32)
         made: Tensor = _bernoulli(*self._generator.draw(), p, shape, kind)
         return made
@@ -203,10 +231,13 @@ class RNG:
         self, low: int, high: int | None = None, size: Any = None, dtype: Any = "int32"
     ) -> Tensor:
         """Whole numbers from `low` to below `high`; with one number, from 0 to below that."""
-        begin, end = (0, int(low)) if high is None else (int(low), int(high))
+        begin = whole("randint", "low", low, -(2**63))
+        end = begin if high is None else whole("randint", "high", high, -(2**63))
+        begin = 0 if high is None else begin
         if begin >= end:
             raise ValueError(located(f"randint: expected low < high, found {begin} and {end}"))
         shape, kind = _shape("randint", size), as_dtype(dtype)
+        _check_held(begin, end - 1, kind)
         first, span = (number(each, int64) for each in (begin, end - begin))
         made: Tensor = _randint(*self._generator.draw(), first, span, shape, kind)
         return made
@@ -216,15 +247,15 @@ class RNG:
         if isinstance(n, Tensor) and n.ndim:
             shuffled: Tensor = _shuffle(*self._generator.draw(), n)
             return shuffled
-        count = int(n)
-        if count < 0:
-            raise ValueError(located(f"permutation: expected a number from 0 on, found {count}"))
+        count = whole("permutation", "n", n)
         kind = int32 if dtype is None else as_dtype(dtype)
         made: Tensor = _permutation(*self._generator.draw(), count, kind)
         return made
 
     def shuffle(self, inp: Tensor) -> None:
         """Bring the lines of `inp` into a random order, in place."""
+        if not isinstance(inp, Tensor):
+            raise TypeError(located(f"shuffle: expected a tensor, found {inp!r:.60}"))
         inp.rebind(_shuffle(*self._generator.draw(), inp))
 
 

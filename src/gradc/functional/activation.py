@@ -11,7 +11,7 @@ from ..tracer.ops import elementwise as e
 from ..tracer.ops import markers, reduction
 from ..tracer.ops.kinds import normalized_axes, normalized_axis
 from ..tracer.ops.movement import reshape, slice_
-from ..tracer.ops.sources import constant_like, constant_of
+from ..tracer.ops.sources import constant_like, constant_of, full
 from .elementwise import softplus_of
 
 __all__ = [
@@ -69,6 +69,7 @@ def relu6(x: Node) -> Node:
 @composite
 def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
     """x between two bounds; the derivative on them is 0."""
+    x = e.to_float(x)
     low, high = constant_like(min_val, x), constant_like(max_val, x)
     return e.where(x <= low, low, e.where(x >= high, high, x))
 
@@ -153,7 +154,7 @@ def softplus(inp: Node) -> Node:
 @composite
 def logsigmoid(inp: Node) -> Node:
     """log(sigmoid(x)), exact in both tails."""
-    return -softplus_of(-inp)
+    return -softplus_of(-e.to_float(inp))
 
 
 @composite
@@ -202,6 +203,7 @@ def tanhshrink(x: Node) -> Node:
 @composite
 def softshrink(x: Node, lambd: float = 0.5) -> Node:
     """x brought nearer to 0 by `lambd`; where it is not farther away, 0 with the derivative 0."""
+    x = e.to_float(x)
     bound = constant_like(lambd, x)
     lower = e.where(x < -bound, x + bound, x * constant_like(0, x))
     return e.where(x > bound, x - bound, lower)
@@ -210,6 +212,7 @@ def softshrink(x: Node, lambd: float = 0.5) -> Node:
 @composite
 def hardshrink(x: Node, lambd: float = 0.5) -> Node:
     """x, and where it is not farther than `lambd` from 0, 0 with the derivative 0."""
+    x = e.to_float(x)
     return e.where(e.abs(x) <= constant_like(lambd, x), constant_like(0, x), x)
 
 
@@ -238,6 +241,9 @@ def shifted(x: Node, axis: Axis) -> tuple[Node, Node, tuple[int, ...]]:
     """
     x = e.to_float(x)
     axes = normalized_axes("softmax", axis, x.ndim)
+    if not math.prod(x.shape[each] for each in axes):  # empty lines have no maximum
+        kept = tuple(1 if i in axes else extent for i, extent in enumerate(x.shape))
+        return x, full(0, kept, x.dtype), axes
     largest = node(markers.stop, (reduction.max(x, axes),))
     infinite = e.eq(e.abs(largest), constant_of(math.inf, x.dtype))
     top = e.where(infinite, constant_like(0, x), largest)
@@ -267,7 +273,7 @@ def softmax(inp: Node, axis: int | tuple[int, ...] | None = None) -> Node:
 @composite
 def softmin(inp: Node, axis: int | tuple[int, ...] | None = None) -> Node:
     """softmax(-x)."""
-    return _softmax(-inp, _class_axis(inp, axis))
+    return _softmax(-e.to_float(inp), _class_axis(inp, axis))
 
 
 @composite

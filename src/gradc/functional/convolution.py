@@ -178,6 +178,9 @@ def _transposed(
     weight = _grouped(name, weight, groups, rank)
     _, channels, out, *span = weight.shape
     _check_input(name, x, rank, groups * channels)
+    if not prod(span) or not prod(x.shape[2:]):
+        found = f"found {list(x.shape)} and windows {span}"
+        raise ShapeError(located(f"{name}: expected elements along the axes of space, {found}"))
     batch, places = x.shape[0], x.shape[2:]
     columns = transpose(reshape(weight, (groups, channels, out * prod(span))), (0, 2, 1))
     lines = reshape(x, (batch, groups, channels, prod(places)))

@@ -163,6 +163,9 @@ def cross_entropy(
     label evenly over all classes. `weight` has a factor for each class; the mean over integer
     labels is divided by the factors of theirs. Lines with the label `ignore_index` do not count.
     """
+    if not 0 <= label_smooth <= 1:
+        found = f"expected label_smooth from 0 to 1, found {label_smooth}"
+        raise ValueError(located(f"cross_entropy: {found}"))
     axis = _axis("cross_entropy", pred, axis)
     w = None if weight is None else _class_weights("cross_entropy", weight, pred, axis)
     if label.dtype.is_float and label.ndim == pred.ndim:

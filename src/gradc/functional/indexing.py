@@ -180,6 +180,10 @@ def one_hot(inp: Node, num_classes: int) -> Node:
 def indexing_one_hot(src: Node, index: Node, axis: int = 1, keepdims: bool = False) -> Node:
     """The element of each line of `src` along `axis` that `index` names."""
     axis = normalized_axis("indexing_one_hot", axis, src.ndim)
+    expected = (*src.shape[:axis], *src.shape[axis + 1 :])
+    if index.shape not in (expected, (*src.shape[:axis], 1, *src.shape[axis + 1 :])):
+        found = f"expected an index of shape {list(expected)}, found {list(index.shape)}"
+        raise ShapeError(located(f"indexing_one_hot: {found}"))
     picked = e.where(is_at(index, src.shape, axis), src, constant_like(0, src))
     made = cast_to(reduction.sum(picked, (axis,)), src.dtype)
     return made if keepdims else movement.reshape(made, (*src.shape[:axis], *src.shape[axis + 1 :]))

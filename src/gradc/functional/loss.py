@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ..tracer.composite import composite
 from ..tracer.errors import ShapeError, located
+from ..tracer.interpret import computing
 from ..tracer.ir import Node
 from ..tracer.methods import without_axes
 from ..tracer.ops import elementwise as e
 from ..tracer.ops import reduction as reductions
-from ..tracer.ops.kinds import normalized_axis
+from ..tracer.ops.kinds import cast_to, normalized_axis
 from ..tracer.ops.sources import constant_like, constant_of
 from .entropy import binary_cross_entropy, cross_entropy, kl_div, nll_loss, reduced
 from .reduction import norm_of
@@ -32,7 +33,7 @@ __all__ = [
 @composite
 def square_loss(pred: Node, label: Node, reduction: str = "mean") -> Node:
     """(pred - label)^2."""
-    distance = pred - label
+    distance = e.to_float(pred) - label
     return reduced(distance * distance, reduction)
 
 
@@ -42,7 +43,7 @@ mse_loss = square_loss
 @composite
 def l1_loss(pred: Node, label: Node, reduction: str = "mean") -> Node:
     """|pred - label|."""
-    return reduced(e.abs(pred - label), reduction)
+    return reduced(e.abs(e.to_float(pred) - label), reduction)
 
 
 @composite
@@ -50,7 +51,7 @@ def smooth_l1_loss(pred: Node, label: Node, beta: float = 1.0, reduction: str = 
     """d^2 / (2 beta) where d = |pred - label| is below `beta`, else d - beta / 2."""
     if beta < 0:
         raise ValueError(located(f"smooth_l1_loss: expected beta from 0 on, found {beta}"))
-    distance = e.to_float(pred - label)
+    distance = e.to_float(pred) - label
     if beta == 0:
         return reduced(e.abs(distance), reduction)
     scaled = constant_of(beta, distance.dtype)
@@ -62,7 +63,7 @@ def huber_loss(pred: Node, label: Node, delta: float = 1.0, reduction: str = "me
     """d^2 / 2 where d = |pred - label| is below `delta`, else delta (d - delta / 2)."""
     if delta <= 0:
         raise ValueError(located(f"huber_loss: expected delta above 0, found {delta}"))
-    distance = e.to_float(pred - label)
+    distance = e.to_float(pred) - label
     return reduced(_huber(distance, constant_of(delta, distance.dtype)), reduction)
 
 
@@ -97,11 +98,12 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Node:
     """max(0, |anchor - positive| - |anchor - negative| + margin), in p-norms of the last axis."""
-    near, far = (e.to_float(anchor - each) for each in (positive, negative))
+    near, far = (e.to_float(anchor) - each for each in (positive, negative))
     axis = normalized_axis("triplet_margin_loss", -1, near.ndim)
     gap = norm_of(near, p, axis, False) - norm_of(far, p, axis, False)
     loss = gap + constant_of(margin, gap.dtype)
-    return reduced(e.where(loss <= 0, constant_like(0, loss), loss), reduction)
+    made = reduced(e.where(loss <= 0, constant_like(0, loss), loss), reduction)
+    return cast_to(made, near.dtype)
 
 
 @composite
@@ -112,9 +114,10 @@ def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Nod
         raise ShapeError(located("cosine_similarity: expected at least one axis"))
     product = e.mul(x, y)
     axis = normalized_axis("cosine_similarity", axis, product.ndim)
-    total = without_axes(reductions.sum(product, (axis,)), (axis,))
+    wide = cast_to(product, computing(product.dtype))
+    total = without_axes(reductions.sum(wide, (axis,)), (axis,))
     for each in (x, y):
         length = norm_of(each, 2, axis - product.ndim, False)
         least = constant_of(eps, length.dtype)
         total = total / e.where(length < least, least, length)
-    return total
+    return cast_to(total, product.dtype)
