@@ -34,6 +34,8 @@ def gelu_tanh(x):
 
 
 CASES = {
+    "softplus_beta": (lambda x: F.softplus(x, 3.0), lambda x: np.log(1 + np.exp(3 * x)) / 3, A),
+    "threshold": (lambda x: F.threshold(x, 0.3, -1), lambda x: np.where(x > 0.3, x, -1), A),
     "relu": (F.relu, lambda x: np.maximum(x, 0), A),
     "relu6": (F.relu6, lambda x: np.clip(x, 0, 6), 5 * A),
     "hardtanh": (F.hardtanh, lambda x: np.clip(x, -1, 1), A),

@@ -8,6 +8,7 @@ from slopes import Checks, slope
 
 from gradc import functional as F
 from gradc import tensor
+from gradc.autodiff import hvp
 
 RANDOM = np.random.default_rng(0)
 A, B = RANDOM.uniform(-2, 2, (2, 3)), RANDOM.uniform(-2, 2, (2, 3))
@@ -15,6 +16,14 @@ P = RANDOM.uniform(0.3, 2.5, (2, 3))
 ERF = np.vectorize(math.erf)
 
 CASES = {
+    "fmod": (F.fmod, np.fmod, 3 * A, P),
+    "fmod_negative": (lambda x: F.fmod(x, -0.7), lambda x: np.fmod(x, -0.7), A),
+    "frac": (F.frac, lambda x: x - np.trunc(x), A),
+    "sinc": (F.sinc, np.sinc, A),
+    "deg2rad": (F.deg2rad, np.deg2rad, A),
+    "rad2deg": (F.rad2deg, lambda x: x * 180 / np.pi, A / 60),
+    "lerp": (lambda x, y: F.lerp(x, y, 0.3), lambda x, y: x + 0.3 * (y - x), A, B),
+    "logit": (F.logit, lambda x: np.log(x / (1 - x)), P / 3),
     "add": (F.add, np.add, A, B[0]),
     "sub": (F.sub, np.subtract, A, B),
     "mul": (F.mul, np.multiply, A, B[:, :1]),
@@ -217,3 +226,46 @@ class TestPlaces:
         assert F.cond_take(x > 9, x)[0].shape == (0,)
         with pytest.raises(ValueError, match="a mask of the shape"):
             F.cond_take(x[0] > 1, x)
+
+
+class TestSignsAndRemainders:
+    def test_integers_follow_numpy_for_all_signs(self):
+        x, y = np.meshgrid(np.arange(-5, 6), [-3, -2, -1, 1, 2, 3])
+        for dtype in ("int8", "int32", "int64", "float32", "float16"):
+            a, b = x.astype(dtype), y.astype(dtype)
+            for function, expected in (
+                (F.floor_divide, np.floor_divide),
+                (F.remainder, np.remainder),
+                (F.fmod, np.fmod),
+            ):
+                for _ in range(2):  # interpreted, then compiled
+                    got = function(tensor(a, dtype=dtype), tensor(b, dtype=dtype))
+                    assert got.dtype == np.dtype(dtype)
+                    assert np.array_equal(got.numpy(), expected(a, b))
+
+    def test_shifts_are_those_of_integers(self):
+        x = tensor([1, -8, 5])
+        assert (x << 2).tolist() == [4, -32, 20]
+        assert (x >> 1).tolist() == [0, -4, 2]
+        assert (1 << tensor([0, 3])).tolist() == [1, 8]
+        for use in (lambda: tensor([1.0]) << 1, lambda: x >> 1.5):
+            with pytest.raises(TypeError, match="expected bool or integers"):
+                use()
+
+    def test_signbit_sees_the_zero_with_a_sign(self):
+        x = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf]
+        assert F.signbit(tensor(x)).tolist() == [False, True, False, True, False, True]
+        assert F.signbit(tensor([0, -3])).tolist() == [False, True]
+
+    def test_infinities_by_sign(self):
+        x = tensor([math.inf, -math.inf, math.nan, 1.0])
+        assert F.isposinf(x).tolist() == [True, False, False, False]
+        assert F.isneginf(x).tolist() == [False, True, False, False]
+
+    def test_sinc_at_zero_to_second_order(self):
+        """sinc(x) = 1 - (pi x)^2 / 6 + ..."""
+        assert slope(F.sinc, [0.0]).tolist() == [0]
+        x = tensor([0.0], dtype="float64")
+        assert F.sinc(x).item() == 1
+        (found,) = hvp(lambda t: F.sinc(t).sum(), (x,), (tensor([1.0], dtype="float64"),))
+        assert found.item() == pytest.approx(-(math.pi**2) / 3)

@@ -58,8 +58,28 @@ EQUATIONS = {
     "sum_before": einsum("ija,jk->ik", array(2, 3, 2), array(3, 4)),
     "spaces": einsum(" i j , j -> i ", A, V),
 }
+
+
+def distances(x, y, p=2.0):
+    return (np.abs(x[..., :, None, :] - y[..., None, :, :]) ** p).sum(-1) ** (1 / p)
+
+
 CASES = {
     **EQUATIONS,
+    "cross": (F.cross, np.cross, array(4, 3), array(4, 3)),
+    "cross_axis": (
+        lambda x, y: F.cross(x, y, 0),
+        lambda x, y: np.cross(x, y, axis=0),
+        array(3, 2),
+        array(3, 1),
+    ),
+    "cdist": (F.cdist, distances, array(2, 4, 3), array(5, 3)),
+    "cdist_1": (
+        lambda x, y: F.cdist(x, y, 1.5),
+        lambda x, y: distances(x, y, 1.5),
+        array(2, 3),
+        array(4, 3),
+    ),
     "matmul_function": (lambda x, y: F.matmul(x, y, False, True), lambda x, y: x @ y.T, A, B),
     "matmul_transposed": (
         lambda x, y: F.matmul(x, y, transpose_a=True),

@@ -66,7 +66,53 @@ def pairwise(x, y, p):
     return (np.abs(x - y) ** p).sum(-1) ** (1 / p)
 
 
+def cosine(x, y):
+    return (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+
+
 CASES = {
+    "bce_with_logits": (
+        lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="sum"),
+        lambda x, y: (np.log(1 + np.exp(-x)) * y + np.log(1 + np.exp(x)) * (1 - y)).sum(),
+        A,
+        P,
+    ),
+    "cosine_embedding": (
+        lambda x, y: F.cosine_embedding_loss(x, y, tensor([1, -1]), 0.1, "none"),
+        lambda x, y: np.where([1, 0], 1 - cosine(x, y), np.maximum(0, cosine(x, y) - 0.1)),
+        A,
+        B,
+    ),
+    "margin_ranking": (
+        lambda x, y: F.margin_ranking_loss(x, y, tensor(SIGNS, dtype="float64"), 0.3),
+        lambda x, y: np.maximum(0, 0.3 - SIGNS * (x - y)).mean(),
+        A,
+        B,
+    ),
+    "hinge_embedding": (
+        lambda x: F.hinge_embedding_loss(x, tensor(SIGNS), 0.7, "none"),
+        lambda x: np.where(SIGNS > 0, x, np.maximum(0, 0.7 - x)),
+        A,
+    ),
+    "soft_margin": (
+        lambda x: F.soft_margin_loss(x, tensor(SIGNS, dtype="float64"), "sum"),
+        lambda x: np.log(1 + np.exp(-SIGNS * x)).sum(),
+        A,
+    ),
+    "gaussian_nll": (
+        lambda x, y, v: F.gaussian_nll_loss(x, y, v, full=True),
+        lambda x, y, v: 0.5 * (np.log(2 * np.pi * v) + (x - y) ** 2 / v).mean(),
+        A,
+        B,
+        P,
+    ),
+    "poisson_nll": (F.poisson_nll_loss, lambda x, y: (np.exp(x) - y * x).mean(), A, P),
+    "poisson_nll_of_rates": (
+        lambda x, y: F.poisson_nll_loss(x, y, False, 0.0, "none"),
+        lambda x, y: x - y * np.log(x),
+        P,
+        A,
+    ),
     "cross_entropy": case({}),
     "cross_entropy_sum": case({"reduction": "sum"}),
     "cross_entropy_none": case({"reduction": "none"}, D, MANY),
@@ -302,3 +348,28 @@ class TestErrors:
     def test_messages(self, use, message):
         with pytest.raises((ValueError, TypeError), match=message):
             use()
+
+
+class TestTypes:
+    def test_losses_of_integers_are_floats_and_do_not_wrap(self):
+        pred, label = tensor([1, 0, 7], dtype="uint8"), tensor([3, 0, 5], dtype="uint8")
+        assert F.l1_loss(pred, label).item() == pytest.approx(4 / 3)
+        assert F.square_loss(pred, label, "none").tolist() == [4, 0, 4]
+        assert F.huber_loss(pred, label, reduction="sum").item() == 3
+        assert F.smooth_l1_loss(pred, label, reduction="sum").item() == 3
+
+    @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+    def test_half_types_stay(self, dtype):
+        x, y = tensor(A, dtype=dtype), tensor(B, dtype=dtype)
+        for got in (
+            F.cosine_similarity(x, y),
+            F.triplet_margin_loss(x, y, x),
+            F.cross_entropy(x, tensor(LABELS)),
+            F.huber_loss(x, y),
+            F.binary_cross_entropy(x, y),
+        ):
+            assert got.dtype == x.dtype
+
+    def test_cosine_of_long_half_vectors_does_not_overflow(self):
+        x = tensor(np.full((1, 1000), 100.0), dtype="float16")
+        assert F.cosine_similarity(x, x).item() == pytest.approx(1, abs=1e-3)

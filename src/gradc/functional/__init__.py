@@ -16,6 +16,7 @@ from .creation import *  # noqa: F403  # the names are in its __all__
 from .dropout import *  # noqa: F403  # the names are in its __all__
 from .einsum import *  # noqa: F403  # the names are in its __all__
 from .elementwise import *  # noqa: F403  # the names are in its __all__
+from .folding import *  # noqa: F403  # the names are in its __all__
 from .indexing import *  # noqa: F403  # the names are in its __all__
 from .interpolation import *  # noqa: F403  # the names are in its __all__
 from .linear import *  # noqa: F403  # the names are in its __all__

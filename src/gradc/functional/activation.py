@@ -43,6 +43,7 @@ __all__ = [
     "softsign",
     "swish",
     "tanhshrink",
+    "threshold",
 ]
 
 SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)
@@ -146,9 +147,20 @@ hardsigmoid, hardswish = hsigmoid, hswish
 
 
 @composite
-def softplus(inp: Node) -> Node:
-    """log(1 + exp(x)), exact in both tails."""
-    return softplus_of(inp)
+def softplus(inp: Node, beta: float = 1.0) -> Node:
+    """log(1 + exp(beta x)) / beta, exact in both tails."""
+    if beta == 1:
+        return softplus_of(inp)
+    inp = e.to_float(inp)
+    scale = constant_of(beta, inp.dtype)
+    return softplus_of(inp * scale) / scale
+
+
+@composite
+def threshold(x: Node, threshold: float, value: float) -> Node:
+    """x where it is above `threshold`, else `value`."""
+    x = e.to_float(x)
+    return e.where(x > constant_like(threshold, x), x, constant_like(value, x))
 
 
 @composite

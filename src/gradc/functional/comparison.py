@@ -6,22 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import whole
 from ..tracer.composite import composite
-from ..tracer.dtypes import bool_, float64
-from ..tracer.errors import ShapeError, located
-from ..tracer.ir import Node
+from ..tracer.dtypes import bool_, float64, int32
+from ..tracer.errors import DTypeError, ShapeError, located
+from ..tracer.ir import Node, node
 from ..tracer.methods import all
 from ..tracer.ops import elementwise as e
+from ..tracer.ops.indexing import scatter_add_op
 from ..tracer.ops.kinds import cast_to
 from ..tracer.ops.movement import reshape
-from ..tracer.ops.sources import constant_of
+from ..tracer.ops.sources import constant_of, full
 from ..tracer.tensor import Tensor
 from .elementwise import binary, unary
-from .indexing import taken_from_flat
+from .indexing import as_places, taken_from_flat
 
 __all__ = [
     "allclose",
     "argwhere",
+    "bincount",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -34,6 +37,8 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
     "left_shift",
     "less",
     "less_equal",
@@ -46,6 +51,7 @@ __all__ = [
     "nonzero",
     "not_equal",
     "right_shift",
+    "unique",
     "where",
 ]
 
@@ -64,6 +70,18 @@ bitwise_or = binary(e.bit_or, "x | y, of bool or integers")
 bitwise_xor = binary(e.bit_xor, "x ^ y, of bool or integers")
 left_shift = binary(e.shift_left, "x << y, of integers")
 right_shift = binary(e.shift_right, "x >> y, of integers")
+
+
+@composite
+def isposinf(x: Node) -> Node:
+    """Whether x is inf."""
+    return e.bit_and(e.isinf(x), x > 0)
+
+
+@composite
+def isneginf(x: Node) -> Node:
+    """Whether x is -inf."""
+    return e.bit_and(e.isinf(x), x < 0)
 
 
 @composite
@@ -155,6 +173,47 @@ def non_zero(condition: Any, as_tuple: bool = False) -> Any:
 
 
 nonzero = argwhere = non_zero
+
+
+def unique(inp: Any, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different elements in order, read at once: their number depends on the values.
+
+    On request also which of them each element is, and how often each occurs (both int32).
+    """
+    x = inp if isinstance(inp, Tensor) else Tensor(inp)
+    array = x.numpy()
+    _, first, inverse, counts = np.unique(array, True, True, True)
+    made = [_flat_take(x, Tensor(first, dtype="int32"), array.shape)]
+    if return_inverse:
+        made.append(Tensor(inverse.reshape(array.shape), dtype="int32"))
+    if return_counts:
+        made.append(Tensor(counts, dtype="int32"))
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def bincount(inp: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on occurs, or the sum of the `weights` of those.
+
+    The largest number is read at once, as the length of the result depends on it.
+    """
+    x = inp if isinstance(inp, Tensor) else Tensor(inp)
+    if x.ndim != 1 or x._node.dtype.is_float:
+        raise DTypeError(located(f"bincount: expected a vector of integers, found {x._node.type}"))
+    least = whole("bincount", "minlength", minlength)
+    length = max(least, int(x.numpy().max(initial=-1)) + 1)
+    counted: Tensor = _counted(x, weights, length)
+    return counted
+
+
+@composite
+def _counted(x: Node, weights: Node | None, length: int) -> Node:
+    kind = int32 if weights is None else weights.dtype
+    weights = full(1, x.shape, kind) if weights is None else weights
+    if weights.shape != x.shape:
+        found = f"expected weights of shape {list(x.shape)}, found {list(weights.shape)}"
+        raise ShapeError(located(f"bincount: {found}"))
+    places = as_places(x, length, negative=False)
+    return node(scatter_add_op, (full(0, (length,), kind), places, weights), (0,))
 
 
 def cond_take(mask: Any, x: Any) -> tuple[Tensor, Tensor]:

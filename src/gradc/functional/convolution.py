@@ -68,9 +68,10 @@ def _grouped(name: str, weight: Node, groups: int, rank: int) -> Node:
     return reshape(weight, (groups, weight.shape[0] // groups, *weight.shape[1:]))
 
 
-def _check_input(name: str, x: Node, rank: int, channels: int) -> None:
+def _check_input(name: str, x: Node, rank: int, channels: int, weight: Node) -> None:
     if x.ndim != rank + 2 or x.shape[1] != channels:
         expected = f"expected an input with {rank + 2} axes and {channels} channels"
+        expected += f" for the weight {list(weight.shape)}"
         raise ShapeError(located(f"{name}: {expected}, found {list(x.shape)}"))
 
 
@@ -86,7 +87,7 @@ def _convolved(
     )
     weight = _grouped(name, weight, groups, rank)
     _, out, channels, *span = weight.shape
-    _check_input(name, x, rank, groups * channels)
+    _check_input(name, x, rank, groups * channels, weight)
     axes = tuple(range(2, rank + 2))
     wide = padded(x, paddings)
     check_fits(name, wide, tuple(span), dilations)
@@ -177,7 +178,7 @@ def _transposed(
     )
     weight = _grouped(name, weight, groups, rank)
     _, channels, out, *span = weight.shape
-    _check_input(name, x, rank, groups * channels)
+    _check_input(name, x, rank, groups * channels, weight)
     if not prod(span) or not prod(x.shape[2:]):
         found = f"found {list(x.shape)} and windows {span}"
         raise ShapeError(located(f"{name}: expected elements along the axes of space, {found}"))

@@ -39,6 +39,7 @@ __all__ = [
     "clip",
     "cos",
     "cosh",
+    "deg2rad",
     "div",
     "divide",
     "erf",
@@ -48,12 +49,16 @@ __all__ = [
     "floor",
     "floor_div",
     "floor_divide",
+    "fmod",
+    "frac",
     "hypot",
+    "lerp",
     "log",
     "log1p",
     "log2",
     "log10",
     "logaddexp",
+    "logit",
     "maximum",
     "minimum",
     "mod",
@@ -64,13 +69,16 @@ __all__ = [
     "negative",
     "pow",
     "power",
+    "rad2deg",
     "reciprocal",
     "remainder",
     "rint",
     "round",
     "rsqrt",
     "sign",
+    "signbit",
     "sin",
+    "sinc",
     "sinh",
     "sqrt",
     "square",
@@ -252,3 +260,66 @@ def softplus_of(x: Node) -> Node:
     below = x <= 0.0
     small = e.where(below, x, -x)
     return e.where(below, constant_like(0, x), x) + e.log1p(e.exp(small))
+
+
+@composite
+def fmod(x: Node, y: Node) -> Node:
+    """x less y times x / y brought to a whole number towards 0: it has the sign of x."""
+    rest = e.mod(x, y)
+    zero = constant_like(0, rest)
+    other = e.bit_and(e.ne(rest, zero), e.ne(x < 0, y < 0))
+    return e.where(other, rest - y, rest)
+
+
+@composite
+def frac(x: Node) -> Node:
+    """x less its whole part, with the sign of x."""
+    x = e.to_float(x)
+    return x - e.where(x < 0, e.ceil(x), e.floor(x))
+
+
+@composite
+def signbit(x: Node) -> Node:
+    """Whether the sign is set: of negative numbers and of -0.0."""
+    zero = constant_like(0, x)
+    if not x.dtype.is_float:
+        return e.lt(x, zero)
+    return e.lt(e.where(e.eq(x, zero), constant_like(1, x) / x, x), zero)
+
+
+@composite
+def sinc(x: Node) -> Node:
+    """sin(pi x) / (pi x), and 1 where x is 0."""
+    x = e.to_float(x)
+    angle = x * constant_of(math.pi, x.dtype)
+    nothing = e.eq(angle, constant_like(0, x))
+    safe = e.where(nothing, constant_like(1, x), angle)
+    near = 1.0 - angle * angle / constant_like(6, x)  # the derivatives at 0 are right to order 2
+    return e.where(nothing, near, e.sin(safe) / safe)
+
+
+@composite
+def deg2rad(x: Node) -> Node:
+    """Degrees as radians."""
+    x = e.to_float(x)
+    return x * constant_of(math.pi / 180, x.dtype)
+
+
+@composite
+def rad2deg(x: Node) -> Node:
+    """Radians as degrees."""
+    x = e.to_float(x)
+    return x * constant_of(180 / math.pi, x.dtype)
+
+
+@composite
+def lerp(x: Node, y: Node, weight: Node) -> Node:
+    """x + weight (y - x)."""
+    return e.to_float(x) + weight * (y - e.to_float(x))
+
+
+@composite
+def logit(x: Node) -> Node:
+    """log(x / (1 - x)), the inverse of sigmoid."""
+    x = e.to_float(x)
+    return e.log(x / (1.0 - x))

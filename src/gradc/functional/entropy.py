@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..tracer.composite import composite
@@ -17,7 +18,13 @@ from .activation import shifted
 from .elementwise import softplus_of, xlogy_of
 from .indexing import is_at
 
-__all__ = ["binary_cross_entropy", "cross_entropy", "kl_div", "nll_loss"]
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "kl_div",
+    "nll_loss",
+]
 
 
 def reduced(loss: Node, reduction: str, weight: Node | None = None) -> Node:
@@ -219,9 +226,33 @@ def binary_cross_entropy(
 
     `weight` multiplies the loss, `pos_weight` what positive labels add to it.
     """
+    function = _of_logits if with_logits else _of_probabilities
+    return _binary(function, pred, label, weight, pos_weight, reduction)
+
+
+@composite
+def binary_cross_entropy_with_logits(
+    pred: Node,
+    label: Node,
+    weight: Node | None = None,
+    pos_weight: Node | None = None,
+    reduction: str = "mean",
+) -> Node:
+    """`binary_cross_entropy` of logits, under PyTorch's name."""
+    return _binary(_of_logits, pred, label, weight, pos_weight, reduction)
+
+
+def _binary(
+    function: Callable[[Node, Node, Node | None], Node],
+    pred: Node,
+    label: Node,
+    weight: Node | None,
+    pos_weight: Node | None,
+    reduction: str,
+) -> Node:
     pred = e.to_float(pred)
     label = cast_to(label, pred.dtype) if not label.dtype.is_float else label
-    loss = (_of_logits if with_logits else _of_probabilities)(pred, label, pos_weight)
+    loss = function(pred, label, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

@@ -18,7 +18,7 @@ from .creation import ramp
 
 __all__ = ["interpolate", "pixel_shuffle", "pixel_unshuffle"]
 
-MODES = {"nearest": None, "linear": 1, "bilinear": 2, "trilinear": 3}
+MODES = {"nearest": None, "linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 """The modes, and how many axes of space each is for (None: any)."""
 
 
@@ -51,6 +51,49 @@ def _linear(x: Node, axis: int, size: int, align_corners: bool) -> Node:
     return first + weight * (second - first)
 
 
+CUBIC = -0.75
+"""The slope of the kernel at 1 (R. Keys, Cubic convolution interpolation, 1981)."""
+
+
+def _cubic(x: Node, axis: int, size: int, align_corners: bool) -> Node:
+    """Four neighbours, weighted by their distance from where `_linear` puts the place.
+
+    Elements behind the edges are those on the edges.
+    """
+    extent, place = x.shape[axis], ramp(size, int64)
+    if align_corners:
+        above, below = place * _whole(extent - 1), max(size - 1, 1)
+    else:
+        above, below = (place * _whole(2) + _whole(1)) * _whole(extent) - _whole(size), 2 * size
+    low = e.floordiv(above, _whole(below))
+    share = cast_to(above - low * _whole(below), x.dtype) / constant_of(below, x.dtype)
+    t = reshape(share, tuple(size if i == axis else 1 for i in range(x.ndim)))
+    total: Node | None = None
+    for tap, weight in (
+        (-1, _far(t + 1.0)),
+        (0, _near(t)),
+        (1, _near(1.0 - t)),
+        (2, _far(2.0 - t)),
+    ):
+        at = e.minimum(e.maximum(low + _whole(tap), _whole(0)), _whole(extent - 1))
+        part = weight * node(take_op, (x, at), (axis,))
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def _near(d: Node) -> Node:
+    """(a + 2) d^3 - (a + 3) d^2 + 1, for distances up to 1."""
+    a, b = (constant_of(each, d.dtype) for each in (CUBIC + 2, CUBIC + 3))
+    return (a * d - b) * d * d + 1.0
+
+
+def _far(d: Node) -> Node:
+    """a (d^3 - 5 d^2 + 8 d - 4), for distances from 1 to 2."""
+    a, five, eight, four = (constant_of(each, d.dtype) for each in (CUBIC, 5, 8, 4))
+    return a * (((d - five) * d + eight) * d - four)
+
+
 def _sizes(x: Node, size: Any, scale_factor: Any) -> Shape:
     """The extents that the axes of space shall have."""
     rank = x.ndim - 2
@@ -79,8 +122,8 @@ def interpolate(
     """(batch, channels, *space) with the extents `size` along the axes of space.
 
     Or with extents `scale_factor` times as large. `mode` is "nearest", or, for one, two or three
-    axes of space, "linear", "bilinear" or "trilinear". With `align_corners` the outermost elements
-    keep their places, else the outermost edges do.
+    axes of space, "linear", "bilinear" or "bicubic", or "trilinear". With `align_corners` the
+    outermost elements keep their places, else the outermost edges do.
     """
     mode = mode.lower()
     if mode not in MODES:
@@ -94,7 +137,8 @@ def interpolate(
         if rank is None:
             x = _nearest(x, axis, extent)
         else:
-            x = _linear(x, axis, extent, bool(align_corners))
+            function = _cubic if mode == "bicubic" else _linear
+            x = function(x, axis, extent, bool(align_corners))
     return x
 
 

@@ -7,11 +7,25 @@ from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node, Shape
 from ..tracer.ops import contraction
 from ..tracer.ops import elementwise as e
-from ..tracer.ops.kinds import normalized_axis
-from ..tracer.ops.movement import reshape
+from ..tracer.ops.kinds import broadcast_shapes, cast_to, normalized_axis
+from ..tracer.ops.movement import broadcast, concat, reshape, slice_
 from .contract import contracted
+from .reduction import norm_of
 
-__all__ = ["bmm", "dot", "inner", "kron", "linear", "matmul", "mm", "outer", "tensordot", "vdot"]
+__all__ = [
+    "bmm",
+    "cdist",
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "linear",
+    "matmul",
+    "mm",
+    "outer",
+    "tensordot",
+    "vdot",
+]
 
 
 def _turned(x: Node, turn: bool) -> Node:
@@ -127,3 +141,30 @@ def _tensordot(x: Node, y: Node, of_x: Shape, of_y: Shape) -> Node:
     kept = [each for each in labels_x if each not in labels_y]
     kept += [each for each in labels_y if each not in labels_x]
     return contracted([(x, labels_x), (y, labels_y)], kept)
+
+
+@composite
+def cross(x: Node, y: Node, axis: int = -1) -> Node:
+    """The vector product of three components along `axis`."""
+    shape = broadcast_shapes("cross", (x.shape, y.shape))
+    x, y = broadcast(x, shape), broadcast(y, shape)
+    axis = normalized_axis("cross", axis, len(shape))
+    if shape[axis] != 3:
+        found = f"expected three components along axis {axis}, found {list(shape)}"
+        raise ShapeError(located(f"cross: {found}"))
+    a, b = ([slice_(each, axis, k, k + 1) for k in range(3)] for each in (x, y))
+    parts = [e.sub(a[i] * b[j], a[j] * b[i]) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return concat(tuple(parts), axis)
+
+
+@composite
+def cdist(x: Node, y: Node, p: float = 2.0) -> Node:
+    """The p-norms of all differences of a row of x and a row of y; the derivative at 0 is 0."""
+    if min(x.ndim, y.ndim) < 2 or x.shape[-1] != y.shape[-1]:
+        shapes = f"{list(x.shape)} and {list(y.shape)}"
+        expected = "expected (..., rows, width) and (..., rows, width)"
+        raise ShapeError(located(f"cdist: {expected}, found {shapes}"))
+    rows = reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
+    others = reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))
+    distance = e.sub(e.to_float(rows), e.to_float(others))
+    return cast_to(norm_of(distance, p, -1, False), distance.dtype)

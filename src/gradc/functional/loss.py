@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import math
+
 from ..tracer.composite import composite
 from ..tracer.errors import ShapeError, located
 from ..tracer.interpret import computing
-from ..tracer.ir import Node
+from ..tracer.ir import Node, node
 from ..tracer.methods import without_axes
 from ..tracer.ops import elementwise as e
+from ..tracer.ops import markers
 from ..tracer.ops import reduction as reductions
 from ..tracer.ops.kinds import cast_to, normalized_axis
 from ..tracer.ops.sources import constant_like, constant_of
-from .entropy import binary_cross_entropy, cross_entropy, kl_div, nll_loss, reduced
+from .elementwise import softplus_of
+from .entropy import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    kl_div,
+    nll_loss,
+    reduced,
+)
 from .reduction import norm_of
 
 __all__ = [
     "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
     "hinge_loss",
     "huber_loss",
     "kl_div",
     "l1_loss",
+    "margin_ranking_loss",
     "mse_loss",
     "nll_loss",
+    "poisson_nll_loss",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "square_loss",
     "triplet_margin_loss",
 ]
@@ -106,14 +124,16 @@ def triplet_margin_loss(
     return cast_to(made, near.dtype)
 
 
-@composite
-def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Node:
-    """x . y / (|x| |y|) along `axis`; lengths below `eps` count as that."""
+def _positive(x: Node) -> Node:
+    return e.where(x <= 0, constant_like(0, x), x)
+
+
+def _similarity(name: str, x: Node, y: Node, axis: int, eps: float) -> Node:
     x, y = e.to_float(x), e.to_float(y)
     if not x.ndim or not y.ndim:
-        raise ShapeError(located("cosine_similarity: expected at least one axis"))
+        raise ShapeError(located(f"{name}: expected at least one axis"))
     product = e.mul(x, y)
-    axis = normalized_axis("cosine_similarity", axis, product.ndim)
+    axis = normalized_axis(name, axis, product.ndim)
     wide = cast_to(product, computing(product.dtype))
     total = without_axes(reductions.sum(wide, (axis,)), (axis,))
     for each in (x, y):
@@ -121,3 +141,78 @@ def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Nod
         least = constant_of(eps, length.dtype)
         total = total / e.where(length < least, least, length)
     return cast_to(total, product.dtype)
+
+
+@composite
+def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Node:
+    """x . y / (|x| |y|) along `axis`; lengths below `eps` count as that."""
+    return _similarity("cosine_similarity", x, y, axis, eps)
+
+
+@composite
+def cosine_embedding_loss(
+    x: Node, y: Node, label: Node, margin: float = 0.0, reduction: str = "mean"
+) -> Node:
+    """1 - cos(x, y) along the last axis where `label` is 1, max(0, cos(x, y) - margin) where -1."""
+    similarity = _similarity("cosine_embedding_loss", x, y, -1, 1e-8)
+    far = _positive(similarity - constant_of(margin, similarity.dtype))
+    return reduced(e.where(label > 0, 1.0 - similarity, far), reduction)
+
+
+@composite
+def margin_ranking_loss(
+    x: Node, y: Node, label: Node, margin: float = 0.0, reduction: str = "mean"
+) -> Node:
+    """max(0, -label (x - y) + margin): `label` is 1 where x should be the larger one, else -1."""
+    distance = e.to_float(x) - y
+    loss = constant_of(margin, distance.dtype) - label * distance
+    return reduced(_positive(loss), reduction)
+
+
+@composite
+def hinge_embedding_loss(
+    pred: Node, label: Node, margin: float = 1.0, reduction: str = "mean"
+) -> Node:
+    """`pred` where `label` is 1, max(0, margin - pred) where it is -1."""
+    pred = e.to_float(pred)
+    far = _positive(constant_of(margin, pred.dtype) - pred)
+    return reduced(e.where(label > 0, pred, far), reduction)
+
+
+@composite
+def soft_margin_loss(pred: Node, label: Node, reduction: str = "mean") -> Node:
+    """log(1 + exp(-label pred)), for labels -1 and 1."""
+    return reduced(softplus_of(-(label * e.to_float(pred))), reduction)
+
+
+@composite
+def gaussian_nll_loss(
+    pred: Node,
+    label: Node,
+    variance: Node,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Node:
+    """(log(v) + (pred - label)^2 / v) / 2, where v = `variance`, or `eps` where it is smaller.
+
+    `full` adds log(2 pi) / 2. `eps` counts as a constant.
+    """
+    distance = e.to_float(pred) - label
+    variance = e.to_float(variance)
+    least = constant_of(eps, variance.dtype)
+    v = variance + node(markers.stop, (_positive(least - variance),))
+    loss = 0.5 * (e.log(v) + distance * distance / v)
+    half = constant_of(0.5 * math.log(2 * math.pi), loss.dtype)
+    return reduced(loss + half if full else loss, reduction)
+
+
+@composite
+def poisson_nll_loss(
+    pred: Node, label: Node, log_input: bool = True, eps: float = 1e-8, reduction: str = "mean"
+) -> Node:
+    """exp(pred) - label pred, or pred - label log(pred + eps) without `log_input`."""
+    pred = e.to_float(pred)
+    if log_input:
+        return reduced(e.exp(pred) - label * pred, reduction)
+    return reduced(pred - label * e.log(pred + constant_of(eps, pred.dtype)), reduction)

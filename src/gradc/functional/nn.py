@@ -4,6 +4,7 @@ from .activation import *  # noqa: F403  # the names are in its __all__
 from .attention import *  # noqa: F403  # the names are in its __all__
 from .convolution import *  # noqa: F403  # the names are in its __all__
 from .dropout import *  # noqa: F403  # the names are in its __all__
+from .folding import *  # noqa: F403  # the names are in its __all__
 from .indexing import *  # noqa: F403  # the names are in its __all__
 from .interpolation import *  # noqa: F403  # the names are in its __all__
 from .linear import *  # noqa: F403  # the names are in its __all__

@@ -16,7 +16,16 @@ from ..tracer.ops.kinds import cast_to, normalized_axis
 from ..tracer.ops.movement import reshape, slice_, transpose
 from .indexing import as_places, taken_along
 
-__all__ = ["argsort", "cumprod", "cumsum", "diff", "sort", "topk", "topk_accuracy"]
+__all__ = [
+    "argsort",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "median",
+    "sort",
+    "topk",
+    "topk_accuracy",
+]
 
 
 @composite
@@ -117,6 +126,28 @@ def topk(
     They are in order, whether that is asked for or not. With `kth_only`, the k-th value alone.
     """
     return _kth(inp, k, descending, axis) if kth_only else _topk(inp, k, descending, axis)
+
+
+@composite
+def median(inp: Node, axis: int | None = None, keepdims: bool = False) -> Node:
+    """The middle element in order along `axis` (None: of all), or the mean of the two middle ones.
+
+    NaN where one is, as NaN counts as largest.
+    """
+    x = e.to_float(inp)
+    if axis is None:
+        shape = (1,) * x.ndim if keepdims else ()
+        x, axis = reshape(x, (x.type.size,)), 0
+    else:
+        axis = normalized_axis("median", axis, x.ndim)
+        shape = (*x.shape[:axis], *((1,) if keepdims else ()), *x.shape[axis + 1 :])
+    extent = x.shape[axis]
+    _check_count("median", 1, extent, 1)
+    values, _ = _chosen("median", x, axis, False, 0, extent)
+    middle = slice_(values, axis, (extent - 1) // 2, extent // 2 + 1)
+    largest = slice_(values, axis, extent - 1, extent)
+    made = mean_of(middle, axis)
+    return reshape(e.where(e.isnan(largest), largest, made), shape)
 
 
 @composite

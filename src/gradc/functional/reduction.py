@@ -41,6 +41,8 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "nanmean",
+    "nansum",
     "norm",
     "normalize",
     "prod",
@@ -145,3 +147,23 @@ def logsumexp(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     below, top, axes = shifted(inp, axis)
     made = e.log(reduction.sum(e.exp(below), axes)) + top
     return made if keepdims else without_axes(made, axes)
+
+
+@composite
+def nansum(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+    """The sum along `axis` (None: of all) of what is not NaN."""
+    return reduced(reduction.sum, _without_nan(inp), axis, keepdims)
+
+
+@composite
+def nanmean(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
+    """The mean along `axis` (None: of all) of what is not NaN; NaN where all is."""
+    x = e.to_float(inp)
+    wide = cast_to(_without_nan(x), computing(x.dtype))
+    count = cast_to(e.logical_not(e.isnan(x)), wide.dtype)
+    sums = (reduced(reduction.sum, each, axis, keepdims) for each in (wide, count))
+    return cast_to(e.div(*sums), x.dtype)
+
+
+def _without_nan(x: Node) -> Node:
+    return e.where(e.isnan(x), constant_like(0, x), x) if x.dtype.is_float else x
