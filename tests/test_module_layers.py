@@ -20,7 +20,8 @@ def normalized(x, axes, eps=1e-5):
 
 
 @pytest.mark.parametrize(
-    ("make", "shape"), [(M.BatchNorm1d, (6, 3)), (M.BatchNorm2d, (4, 3, 5, 2))]
+    ("make", "shape"),
+    [(M.BatchNorm1d, (6, 3)), (M.BatchNorm2d, (4, 3, 5, 2)), (M.BatchNorm3d, (2, 3, 2, 3, 2))],
 )
 def test_batch_norm_follows_the_batches(make, shape):
     layer = make(3, momentum=0.8)
@@ -263,3 +264,22 @@ def test_repr_tells_the_sizes():
     assert "(0): Conv2d(1, 2, kernel_size=(3, 3), padding=(1, 1))" in told
     assert "(1): BatchNorm2d(2, eps=1e-05, momentum=0.9" in told
     assert "(3): MaxPool2d(kernel_size=2, stride=2, padding=0)" in told
+
+
+def test_activations_that_are_functions_of_their_own():
+    x = drawn(3, 4)
+    half, gate = x[:, :2], x[:, 2:]
+    for layer, expected in [
+        (M.CELU(0.5), np.where(x > 0, x, 0.5 * np.expm1(x / 0.5))),
+        (M.GLU(), half / (1 + np.exp(-gate))),
+        (M.Hardtanh(-0.5, 0.25), np.clip(x, -0.5, 0.25)),
+        (M.HSigmoid(), np.clip(x + 3, 0, 6) / 6),
+        (M.LogSigmoid(), -np.log1p(np.exp(-x))),
+        (M.Softsign(), x / (1 + np.abs(x))),
+        (
+            M.GELU("tanh"),
+            0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+        ),
+    ]:
+        close(layer(gradc.tensor(x)), expected)
+        close(pickle.loads(pickle.dumps(layer))(gradc.tensor(x)), expected)

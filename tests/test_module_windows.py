@@ -129,3 +129,28 @@ def test_pooling():
         for options in ({}, {"mode": "average"})
     )
     assert (inside, all_of_them) == (16.0, 4.0)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_pooling_in_one_and_three_dimensions(rank):
+    """Of windows of two without overlap, by a reshape."""
+    x = drawn(2, 3, *(4, 6, 8)[:rank])
+    split = x.reshape(2, 3, *[n for extent in x.shape[2:] for n in (extent // 2, 2)])
+    inside = tuple(range(3, 3 + 2 * rank, 2))
+    largest, mean = split.max(inside), split.mean(inside)
+    names = {1: ("MaxPool1d", "AvgPool1d"), 3: ("MaxPool3d", "AvgPool3d")}[rank]
+    for name, expected in zip(names, (largest, mean), strict=True):
+        close(getattr(M, name)(2)(gradc.tensor(x)), expected)
+        parts = getattr(M, f"Adaptive{name}")(expected.shape[2:])
+        close(parts(gradc.tensor(x)), expected)
+    assert repr(M.MaxPool3d(2)) == "MaxPool3d(kernel_size=2, stride=2, padding=0)"
+
+
+def test_flatten_and_pixel_shuffle():
+    x = gradc.tensor(drawn(2, 4, 3, 5))
+    assert M.Flatten()(x).shape == (2, 60)
+    assert M.Flatten(0, 1)(x).shape == (8, 3, 5)
+    close(
+        M.PixelShuffle(2)(x),
+        x.numpy().reshape(2, 2, 2, 3, 5).transpose(0, 3, 1, 4, 2).reshape(2, 1, 6, 10),
+    )

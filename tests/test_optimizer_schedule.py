@@ -1,5 +1,7 @@
 """Schedules, also inside traced functions."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,41 @@ def test_cosine_annealing_lr():
         optim.CosineAnnealingLR(optimizer, 0)
 
 
+SHAPES = {
+    "step": (lambda o: optim.StepLR(o, 2, 0.5), lambda t: 0.5 ** (t // 2)),
+    "exponential": (lambda o: optim.ExponentialLR(o, 0.5), lambda t: 0.5**t),
+    "linear": (lambda o: optim.LinearLR(o, 0.25, 1.0, 3), lambda t: min(0.25 + 0.25 * t, 1)),
+    "polynomial": (lambda o: optim.PolynomialLR(o, 4, 2.0), lambda t: max(1 - t / 4, 0) ** 2),
+    "lambda": (lambda o: optim.LambdaLR(o, lambda t: 1 / (1 + t)), lambda t: 1 / (1 + t)),
+    "restarts": (
+        lambda o: optim.CosineAnnealingWarmRestarts(o, 2, 2),
+        lambda t: (1 + np.cos(np.pi * ([0, 1, 0, 1, 2, 3, 0][t] / [2, 2, 4, 4, 4, 4, 8][t]))) / 2,
+    ),
+    "warm_up": (
+        lambda o: optim.SequentialLR(
+            o, [optim.LinearLR(o, 0.5, 1.0, 2), optim.ExponentialLR(o, 0.5)], [2]
+        ),
+        lambda t: [0.5, 0.75, 1, 0.5, 0.25, 0.125, 0.0625][t],
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "factor"), SHAPES.values(), ids=SHAPES)
+def test_shapes_of_schedules(make, factor):
+    p = [parameter([1.0]), parameter([1.0])]
+    groups = [{"params": p[:1]}, {"params": p[1:], "lr": 2.0}]
+    optimizer = optim.SGD(groups, lr=1.0)
+    schedule = make(optimizer)
+    for epoch in range(7):
+        rates = [group["lr"] for group in optimizer.param_groups]
+        assert rates == pytest.approx([factor(epoch), 2 * factor(epoch)])
+        if epoch == 3:
+            state = pickle.loads(pickle.dumps(schedule.state_dict()))
+            schedule = make(optimizer)
+            schedule.load_state_dict(state)
+        schedule.step()
+
+
 # ---- inside a traced function
 
 
@@ -74,7 +111,8 @@ def test_a_traced_step_with_a_schedule(make):
     def problem():
         p = [parameter([1.0, -2.0]), parameter(3.0)]
         gm, optimizer = GradManager().attach(p), make(p)
-        schedule = optim.CosineAnnealingLR(optimizer, 5, eta_min=0.01)
+        cosine = optim.CosineAnnealingLR(optimizer, 5, eta_min=0.01)
+        schedule = optim.SequentialLR(optimizer, [optim.LinearLR(optimizer), cosine], [2])
 
         def step():
             with gm:

@@ -139,6 +139,43 @@ class TestMessages:
             (lambda: F.dot(tensor(A), tensor(A)), "two vectors"),
             (lambda: F.add(tensor(A), tensor([1.0, 2])), "do not broadcast"),
             (lambda: F.bitwise_and(tensor(A), 1), "expected bool or integers"),
+            (lambda: F.zeros((2.5,)), r"zeros: expected an integer or .* as shape, found \(2.5,\)"),
+            (lambda: F.zeros((2, -1)), r"^zeros: .*extents of at least 0, found \[2, -1\]"),
+            (
+                lambda: F.sum(tensor(A), "a"),
+                "sum: expected an integer, .* or None as axis, found 'a'",
+            ),
+            (lambda: tensor(A).reshape("a"), "reshape: expected .* as target_shape"),
+            (lambda: F.linspace(0, 1, 2.5), "linspace: expected an integer as num, found 2.5"),
+            (lambda: F.pad(tensor(A), 1), "pad: expected a pair of integers for each axis"),
+            (lambda: F.var(tensor(A), ddof="a"), "var: expected an integer as ddof, found 'a'"),
+            (lambda: F.softmax(tensor(A), "a"), "softmax: expected an integer, .* as axis"),
+            (lambda: F.dropout(tensor(A), "a"), "dropout: expected a number as a probability"),
+            (
+                lambda: F.layer_norm(tensor(A), 3, tensor([1.0, 2, 3]), tensor([0.0, 0, 0])),
+                "layer_norm: expected True or False as affine",
+            ),
+            (lambda: F.cumsum(tensor(A)), "cumsum: missing a required argument: 'axis'"),
+            (lambda: F.square_loss(tensor(A), tensor([1.0, 2])), "^square_loss: sub: the shapes"),
+            (lambda: F.dot(tensor([1.0]), tensor([1.0, 2])), r"^dot: .*\[1\] and \[2\]"),
+            (lambda: tensor(A) @ tensor([1.0]), r"^matmul: .*\[2, 3\] and \[1\]"),
+            (
+                lambda: F.cross_entropy(tensor(A), tensor([0, 1]), label_smooth=2),
+                "label_smooth from 0 to 1, found 2",
+            ),
+            (lambda: F.one_hot(tensor([0.5]), 2), "^one_hot: expected integers"),
+            (
+                lambda: F.conv_transpose2d(tensor(np.zeros((1, 1, 0, 2))), np.zeros((1, 1, 2, 2))),
+                "conv_transpose2d: expected elements along the axes of space",
+            ),
+            (
+                lambda: F.conv2d(tensor(np.zeros((1, 2, 4, 4))), np.zeros((1, 3, 2, 2))),
+                r"3 channels for the weight \[1, 1, 3, 2, 2\], found \[1, 2, 4, 4\]",
+            ),
+            (
+                lambda: F.indexing_one_hot(tensor(A), tensor([0])),
+                r"indexing_one_hot: expected an index of shape \[2\], found \[1\]",
+            ),
         ],
     )
     def test_messages_are_one_line(self, use, message):

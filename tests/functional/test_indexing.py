@@ -198,3 +198,35 @@ class TestOrder:
             F.topk_accuracy(logits, target, 4)
         with pytest.raises(ValueError, match="classes"):
             F.topk_accuracy(logits, tensor([0, 1]))
+
+
+class TestWhatDependsOnValues:
+    def test_unique(self):
+        x = tensor([[3.0, -1.0, 3.0], [2.0, -1.0, 3.0]])
+        values, inverse, counts = F.unique(x, return_inverse=True, return_counts=True)
+        assert values.tolist() == [-1, 2, 3]
+        assert inverse.tolist() == [[2, 0, 2], [1, 0, 2]]
+        assert counts.tolist() == [2, 1, 3]
+        assert F.unique(tensor([], dtype="int32")).shape == (0,)
+        assert slope(lambda t: F.unique(t) * tensor([1.0, 2.0]), [5.0, 4.0]).tolist() == [2, 1]
+
+    def test_bincount(self):
+        x = tensor([1, 3, 1])
+        assert F.bincount(x).tolist() == [0, 2, 0, 1]
+        assert F.bincount(x, minlength=6).tolist() == [0, 2, 0, 1, 0, 0]
+        assert F.bincount(x, tensor([0.5, 1.0, 0.25])).tolist() == [0, 0.75, 0, 1]
+        assert F.bincount(tensor([], dtype="int32")).shape == (0,)
+        assert slope(lambda w: F.bincount(x, w) ** 2, [1.0, 2, 3]).tolist() == [8, 4, 8]
+
+    @pytest.mark.parametrize(
+        ("use", "message"),
+        [
+            (lambda: F.bincount(tensor([0.5])), "bincount: expected a vector of integers"),
+            (lambda: F.bincount(tensor([-1])).numpy(), "found -1"),
+            (lambda: F.bincount(tensor([1]), tensor([1.0, 2.0])), r"shape \[1\], found \[2\]"),
+            (lambda: F.bincount(tensor([1]), minlength=-2), "minlength to be at least 0"),
+        ],
+    )
+    def test_messages(self, use, message):
+        with pytest.raises((ValueError, TypeError), match=message):
+            use()

@@ -1,6 +1,7 @@
 """Functions along axes."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -145,27 +146,38 @@ class TestLongSums:
     POSITIVE = np.random.default_rng(5).uniform(0.5, 1.5, SIZE).astype(np.float32)
     MIXED = np.random.default_rng(6).normal(size=SIZE).astype(np.float32)
 
+    SUMS: ClassVar = {
+        "sum": (F.sum, lambda x: x.sum()),
+        "mean": (F.mean, lambda x: x.mean()),
+        "columns": (
+            lambda x: F.sum(F.reshape(x, (1000, 1000)), 0),
+            lambda x: x.reshape(1000, -1).sum(0),
+        ),
+        "rows": (
+            lambda x: F.sum(F.reshape(x, (1000, 1000)), 1),
+            lambda x: x.reshape(1000, -1).sum(1),
+        ),
+        "long_rows": (
+            lambda x: F.sum(F.reshape(x, (10, -1)), 1),
+            lambda x: x.reshape(10, -1).sum(1),
+        ),
+        "long_columns": (
+            lambda x: F.sum(F.reshape(x, (-1, 10)), 0),
+            lambda x: x.reshape(-1, 10).sum(0),
+        ),
+        "strided": (lambda x: F.sum(x[::3]), lambda x: x[::3].sum()),
+        "turned": (
+            lambda x: F.mean(F.reshape(x, (1000, 1000)).T, 1),
+            lambda x: x.reshape(1000, -1).mean(0),
+        ),
+        "fused": (lambda x: F.sum(x * x * 0.5), lambda x: (x * x * 0.5).sum()),
+        "cumsum": (lambda x: F.cumsum(x, 0)[-1], lambda x: x.sum()),
+    }
+
     @pytest.mark.parametrize("values", [POSITIVE, MIXED], ids=["positive", "mixed"])
-    @pytest.mark.parametrize(
-        ("function", "expected"),
-        [
-            (F.sum, lambda x: x.sum()),
-            (F.mean, lambda x: x.mean()),
-            (lambda x: F.sum(F.reshape(x, (1000, 1000)), 0), lambda x: x.reshape(1000, -1).sum(0)),
-            (lambda x: F.sum(F.reshape(x, (1000, 1000)), 1), lambda x: x.reshape(1000, -1).sum(1)),
-            (lambda x: F.sum(F.reshape(x, (10, -1)), 1), lambda x: x.reshape(10, -1).sum(1)),
-            (lambda x: F.sum(F.reshape(x, (-1, 10)), 0), lambda x: x.reshape(-1, 10).sum(0)),
-            (lambda x: F.sum(x[::3]), lambda x: x[::3].sum()),
-            (
-                lambda x: F.mean(F.reshape(x, (1000, 1000)).T, 1),
-                lambda x: x.reshape(1000, -1).mean(0),
-            ),
-            (lambda x: F.sum(x * x * 0.5), lambda x: (x * x * 0.5).sum()),
-            (lambda x: F.cumsum(x, 0)[-1], lambda x: x.sum()),
-        ],
-        ids="sum mean columns rows long_rows long_columns strided turned fused cumsum".split(),
-    )
-    def test_relative_error(self, values, function, expected):
+    @pytest.mark.parametrize("case", SUMS.values(), ids=SUMS)
+    def test_relative_error(self, values, case):
+        function, expected = case
         exact = expected(values.astype(np.float64))
         scale = expected(np.abs(values).astype(np.float64))
         for _ in range(2):
