@@ -12,6 +12,9 @@ def parameter():
     return gradc.Parameter([1.0, 2.0])
 
 
+X = gradc.tensor(np.zeros((3, 4)))
+
+
 def sgd():
     return optim.SGD([parameter()], lr=0.1)
 
@@ -62,6 +65,15 @@ MODULES = [
     (lambda: M.init.normal_(parameter(), 0, -1), "normal_: expected std .* from 0 on, found -1"),
     (lambda: M.init.zeros_(3), "fill_: expected a tensor, found 3"),
 ]
+CALLS = [
+    (lambda: M.Linear(2, 3)(X), r"linear: .* found \[3, 4\] and \[3, 2\]"),
+    (lambda: M.LSTM(3, 4)(X), r"LSTM: .* \(length, batch, 3\), .* found \[3, 4\]"),
+    (lambda: M.GRU(3, 4)(X.reshape(1, 3, 4)), r"GRU: .* found \[1, 3, 4\]"),
+    (lambda: M.RNN(4, 4)(X.reshape(1, 3, 4)[:0]), r"RNN: .* found \[0, 3, 4\]"),
+    (lambda: M.LSTMCell(3, 4)(X), r"LSTMCell: expected an input \(batch, 3\), found \[3, 4\]"),
+    (lambda: M.MultiHeadAttention(4, 2)(X), r"a query \(batch, length, width\), found \[3, 4\]"),
+    (lambda: M.BatchNorm2d(3)(X), "BatchNorm2d: expected an input with 4 axes, found 2"),
+]
 OPTIMIZERS = [
     (lambda: optim.SGD([parameter()], lr="a"), "expected a number as lr, found 'a'"),
     (lambda: optim.SGD([parameter()], lr=None), "expected a number as lr, found None"),
@@ -88,7 +100,7 @@ OPTIMIZERS = [
 ]
 
 
-@pytest.mark.parametrize(("use", "message"), MODULES + OPTIMIZERS)
+@pytest.mark.parametrize(("use", "message"), MODULES + CALLS + OPTIMIZERS)
 def test_one_clear_error(use, message):
     with pytest.raises((ValueError, TypeError), match=message) as caught:
         use()

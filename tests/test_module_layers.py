@@ -283,3 +283,31 @@ def test_activations_that_are_functions_of_their_own():
     ]:
         close(layer(gradc.tensor(x)), expected)
         close(pickle.loads(pickle.dumps(layer))(gradc.tensor(x)), expected)
+
+
+def test_lists_and_sequences_grow_and_shrink():
+    first, second = M.ReLU(), M.Tanh()
+    listed = M.ModuleList([first]) + M.ModuleList([second])
+    listed += [M.Sigmoid()]
+    assert [type(each).__name__ for each in listed] == ["ReLU", "Tanh", "Sigmoid"]
+    assert listed.pop(0) is first
+    assert [name for name, _ in listed.named_children()] == ["0", "1"]
+    named = M.ModuleDict({"a": first, "b": second})
+    assert named.pop("a") is first
+    named.clear()
+    assert len(named) == 0
+    sequence = M.Sequential(M.Linear(2, 3)).append(first)
+    del sequence[0]
+    sequence.append(second)
+    assert list(sequence) == [first, second]
+
+
+def test_a_module_that_was_not_initialized():
+    class Careless(M.Module):
+        def __init__(self):
+            self.layer = M.Linear(2, 2)
+
+    with pytest.raises(AttributeError, match=r"Careless: call super\(\).__init__\(\) before"):
+        Careless()(gradc.tensor([[1.0, 2.0]]))
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'nothing'"):
+        M.Linear(2, 2).nothing  # noqa: B018  # the look-up is what is tested

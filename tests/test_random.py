@@ -64,6 +64,15 @@ class TestDistributions:
         ends = random.bernoulli(tensor([0.0, 1.0]), (100, 2), dtype="bool").numpy()
         assert not ends[:, 0].any() and ends[:, 1].all()
 
+    def test_exponential(self):
+        values = random.exponential(2.0, (COUNT,)).numpy()
+        assert values.min() >= 0
+        assert values.mean() == pytest.approx(2, abs=0.05)
+        assert (values > 2).mean() == pytest.approx(np.exp(-1), abs=0.01)
+        assert random.exponential(tensor([1.0, 0.0])).tolist()[1] == 0
+        with pytest.raises(ValueError, match="scale from 0 on, found -1"):
+            random.exponential(-1)
+
     def test_permutation(self):
         values = random.permutation(1000).numpy()
         assert values.dtype == np.int32

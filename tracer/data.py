@@ -24,12 +24,24 @@ def as_stored(data: Any, dtype: Any = None) -> tuple[Array, DType]:
     except ValueError as error:
         raise ValueError(located(f"expected numbers in a regular shape: {error}")) from None
     if array.dtype.kind not in "biuf":
-        raise DTypeError(located(f"expected real numbers, found {array.dtype}"))
+        _refuse(array)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     kind = wanted or narrowed(array)
     check_range(array, kind)
     if kind is bfloat16:
         return to_storage(array.astype(np.float32), kind), kind
     return array.astype(kind.storage, copy=False), kind
+
+
+def _refuse(array: Array) -> None:
+    """Raise an error that names what is no number, or too large a one."""
+    objects = array.ravel().tolist() if array.dtype.kind == "O" else []
+    odd = [each for each in objects if not isinstance(each, int)]
+    if objects and not odd:
+        raise OverflowError(located(f"expected integers of 64 bits, found {max(objects, key=abs)}"))
+    found = type(odd[0]).__name__ if odd else array.dtype
+    raise DTypeError(located(f"expected real numbers, found {found}"))
 
 
 def check_range(array: Array, kind: DType) -> None:

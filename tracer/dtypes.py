@@ -82,7 +82,7 @@ def set_default_dtype(dtype: Any) -> None:
     """Set the floating type of new tensors and constants: "float32" (at the start) or "float64"."""
     chosen = as_dtype(dtype)
     if chosen not in (float32, float64):
-        raise DTypeError(located(f"expected the default float32 or float64, found {chosen.name}"))
+        raise DTypeError(located(f"the default dtype is float32 or float64, not {chosen.name}"))
     _default["float"] = chosen
 
 

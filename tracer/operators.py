@@ -9,6 +9,7 @@ import numpy as np
 
 from .data import beside
 from .dtypes import bool_
+from .errors import located
 from .ir import Node
 from .ops import contraction
 from .ops import elementwise as e
@@ -190,5 +191,12 @@ class Operators(Value):
     __ne__ = binary(e.ne)  # type: ignore[assignment]
     __hash__ = object.__hash__
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __contains__(self, item: object) -> bool:
-        raise NotImplementedError("`in` is not defined for tensors: write (x == item).any()")
+        message = "`in` is not defined for tensors: write (x == item).any()"
+        raise NotImplementedError(located(message))

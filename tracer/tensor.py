@@ -163,8 +163,10 @@ def from_numpy(array: np.ndarray[Any, Any], copy: bool = True) -> Tensor:
     With `copy=False` it lies on the memory of `array`, where that has no gaps: what is written
     there is seen by all that runs later.
     """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(located(f"from_numpy: expected an array, found {array!r:.60}"))
     takes(array)
-    stored, kind = as_stored(array, array.dtype)
+    stored, kind = as_stored(array, array.dtype.newbyteorder("="))
     whole = np.ascontiguousarray(stored).reshape(array.shape)
     buffer = Buffer.copied(whole) if copy else Buffer.around(whole)
     return concrete(buffer, TensorType(kind, array.shape, "cpu"))

@@ -42,6 +42,7 @@ from .tracer.value import waiting
 __all__ = [
     "RNG",
     "bernoulli",
+    "exponential",
     "manual_seed",
     "normal",
     "permutation",
@@ -110,6 +111,13 @@ def _normal(key: Node, stream: Node, mean: Node, std: Node, shape: Shape, dtype:
     angle = v * constant_of(2 * math.pi, wide)
     made = e.sqrt(e.log(u) * constant_of(-2, wide)) * e.cos(angle)
     return cast_to(mean, dtype) + cast_to(std, dtype) * cast_to(made, dtype)
+
+
+@composite
+def _exponential(key: Node, stream: Node, scale: Node, shape: Shape, dtype: DType) -> Node:
+    wide = computing(dtype)
+    made = -e.log1p(-unit(key, stream, shape, wide))
+    return cast_to(scale, dtype) * cast_to(made, dtype)
 
 
 @composite
@@ -216,6 +224,15 @@ class RNG:
         made: Tensor = _normal(*self._generator.draw(), mean, std, shape, kind)
         return made
 
+    def exponential(self, scale: Any = 1, size: Any = None, dtype: Any = None) -> Tensor:
+        """Exponentially distributed numbers with the mean `scale`: -scale log(1 - u)."""
+        shape, kind = _shape("exponential", size, scale), _dtype("exponential", dtype, scale)
+        _check_numbers("exponential", scale=scale)
+        if not isinstance(scale, Tensor) and not scale >= 0:
+            raise ValueError(located(f"exponential: expected scale from 0 on, found {scale}"))
+        made: Tensor = _exponential(*self._generator.draw(), number(scale, kind), shape, kind)
+        return made
+
     def bernoulli(self, p: Any = 0.5, size: Any = None, dtype: Any = None) -> Tensor:
         """1 with the probability `p`, else 0."""
         shape = _shape("bernoulli", size, p)
@@ -263,6 +280,7 @@ _shared = RNG()
 uniform = _shared.uniform
 normal = _shared.normal
 bernoulli = _shared.bernoulli
+exponential = _shared.exponential
 randint = _shared.randint
 permutation = _shared.permutation
 shuffle = _shared.shuffle

@@ -72,7 +72,29 @@ class TestConstruction:
         assert tensor(np.zeros((0, 3))).numpy().shape == (0, 3)
         assert tensor([]).shape == (0,)
 
+    def test_the_other_order_of_bytes(self):
+        for dtype in (">i4", ">f8", ">f4", ">i8", ">f2"):
+            array = np.arange(6, dtype=dtype).reshape(2, 3)[:, ::-1]
+            assert tensor(array).tolist() == array.tolist()
+            assert from_numpy(array, copy=False).tolist() == array.tolist()
+            assert (array + tensor([1, 2, 3])).tolist() == np.add(array, [1, 2, 3]).tolist()
+        assert tensor(np.arange(2, dtype=">f8")).dtype == np.float32
+
+    def test_quotient_and_remainder_together(self):
+        x = [7, -7, 3]
+        quotient, rest = divmod(tensor(x), 3)
+        assert (quotient.tolist(), rest.tolist()) == ([2, -3, 1], [1, 2, 0])
+        quotient, rest = divmod(-8, tensor(x))
+        assert (quotient.tolist(), rest.tolist()) == ([-2, 1, -3], [6, -1, 1])
+
     def test_what_is_no_number_is_refused(self):
+        for data, found in (({1}, "set"), ([None], "NoneType"), ("a", "U1"), ([1j], "complex")):
+            with pytest.raises(TypeError, match=f"expected real numbers, found .*{found}"):
+                tensor(data)
+        with pytest.raises(OverflowError, match="64 bits, found -1180591620717411303424"):
+            tensor([1, -(2**70)])
+        with pytest.raises(TypeError, match="from_numpy: expected an array"):
+            gradc.from_numpy([1.0])
         with pytest.raises(TypeError, match="expected real numbers"):
             tensor(["a"])
         with pytest.raises(TypeError, match="expected real numbers"):

@@ -75,7 +75,7 @@ def vdot(inp1: Node, inp2: Node) -> Node:
 @composite
 def linear(inp: Node, weight: Node, bias: Node | None = None) -> Node:
     """`inp` times the transposed `weight`, of shape (out, in), plus `bias`."""
-    if inp.ndim and weight.ndim == 2 and inp.shape[-1] != weight.shape[1]:
+    if weight.ndim == 2 and (not inp.ndim or inp.shape[-1] != weight.shape[1]):
         expected = f"expected {weight.shape[1]} features in the last axis"
         raise ShapeError(located(f"linear: {expected}, found {list(inp.shape)}"))
     product = contraction.matmul(inp, contraction.swapped(weight))

@@ -35,6 +35,18 @@ class ModuleList(Module):
         listed.insert(place, _checked(module))
         self._renew(listed)
 
+    def pop(self, place: int = -1) -> Module:
+        """Take the module at `place` out of the list."""
+        found: Module = self[place]
+        del self[place]
+        return found
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        return self.extend(other)
+
     def _renew(self, modules: list[Module]) -> None:
         for place in range(self._length):
             delattr(self, str(place))
@@ -73,6 +85,17 @@ class ModuleDict(Module):
         """Add all of `modules`, in the place of those with the same keys."""
         for key, module in modules.items():
             self[key] = module
+
+    def pop(self, key: str) -> Module:
+        """Take the module of the name `key` out of the dict."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        for key in self.keys():
+            del self[key]
 
     def keys(self) -> list[str]:
         """The names, in the order in which they came."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ..tracer.errors import located
 from ..tracer.tensor import Parameter, Tensor
 from . import state
-from .tree import Changes, members, walk
+from .tree import OWN, Changes, members, walk
 
 M = TypeVar("M", bound="Module")
 Hook = Callable[..., Any]
@@ -52,6 +52,12 @@ class Module:
     def __delattr__(self, name: str) -> None:
         Changes.count += 1
         object.__delattr__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in (*OWN, "training"):
+            told = f"{type(self).__name__}: call super().__init__() before all else in __init__"
+            raise AttributeError(located(told))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # ---- calling
 

@@ -28,6 +28,14 @@ class Sequential(Module):
             setattr(self, name, module)
             self._keys.append(name)
 
+    def append(self, module: Module) -> Sequential:
+        """Add `module` to the end; gives the sequence. Its name is the first free number."""
+        self._check(module)
+        name = next(str(n) for n in range(len(self._keys), 10**9) if not hasattr(self, str(n)))
+        setattr(self, name, module)
+        self._keys.append(name)
+        return self
+
     def forward(self, x: Any) -> Any:
         """What the last module gives."""
         for module in self:
