@@ -14,7 +14,7 @@ from .tracer.recording import set_default_dtype
 from .tracer.tensor import Parameter, Tensor, from_numpy, tensor
 
 if TYPE_CHECKING:
-    from . import jit, module, optimizer
+    from . import amp, jit, module, optimizer
     from .runtime.program import programs
     from .runtime.support import get_num_threads, set_num_threads
 
@@ -22,6 +22,7 @@ evaluator.install()
 
 # What is imported when it is first asked for: the module that it is, or that it stands in.
 _LATER = {
+    "amp": ".amp",
     "get_num_threads": ".runtime.support",
     "jit": ".jit",
     "module": ".module",
@@ -34,6 +35,7 @@ __all__ = [
     "Parameter",
     "Tensor",
     "__version__",
+    "amp",
     "autodiff",
     "bfloat16",
     "from_numpy",
