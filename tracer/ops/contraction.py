@@ -41,8 +41,9 @@ def matmul(a: Node, b: Node) -> Node:
         raise ShapeError(located(f"matmul: expected at least one axis each, found {shapes}"))
     if a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
         expected = "expected as many columns on the left as rows on the right"
+        found = f"found {a.shape[-1]} and {b.shape[max(b.ndim - 2, 0)]}"
         shapes = f"{list(a.shape)} and {list(b.shape)}"
-        raise ShapeError(located(f"matmul: {expected}, found the shapes {shapes}"))
+        raise ShapeError(located(f"matmul: {expected}, {found} in {shapes}"))
     dtype = accumulator(operand_type("matmul", "number", promote(a.dtype, b.dtype)))
     row = reshape(a, (1, *a.shape)) if a.ndim == 1 else a
     column = reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
