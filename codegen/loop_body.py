@@ -15,6 +15,10 @@ from .lower import axes_of
 from .pieces import InMemory, IrregularError, moved
 from .repetition import Line, Run, is_moved
 from .segments import Repeated
+from .simplify import FILLING
+
+MOST_KEPT = 1 << 26
+"""Bytes that a loop of elementwise operators may keep of its steps."""
 
 
 class Uses:
@@ -64,11 +68,7 @@ class Surroundings:
 class LoopMaking:
     """One loop: the body is made from the first segment."""
 
-    def __init__(
-        self,
-        around: Surroundings,
-        repeated: Repeated,
-    ) -> None:
+    def __init__(self, around: Surroundings, repeated: Repeated) -> None:
         self.around = around
         self.line = around.line
         self.run, self.links = repeated.run, repeated.links
@@ -90,10 +90,19 @@ class LoopMaking:
             self.run.count if outside.get(at, last) < last else lags.get(at, 0) + 1
             for at in self.exported
         ]
+        self._require_room(outputs, slots)
         body = Graph(tuple(self.leaves), around.given.floats, around.given.ints, outputs)
         self.loop = Loop(
             body, self.run.count, self.feeds, slots, tuple(self.inputs), self._descends()
         )
+
+    def _require_room(self, outputs: Sequence[Node], slots: Sequence[int]) -> None:
+        """Operators that could be one kernel over large values are not torn into steps for a loop
+        if that has to keep what they could compute again."""
+        kept = sum(each.type.nbytes * many for each, many in zip(outputs, slots, strict=True))
+        kept += sum(each.type.nbytes for each in self.inputs if each.op.kind == "elementwise")
+        if kept > MOST_KEPT and all(each.op.kind == "elementwise" for each in self.body):
+            raise IrregularError
 
     def _descends(self) -> bool:
         """Whether more of what is read lies in descending order than in ascending."""
@@ -162,7 +171,9 @@ class LoopMaking:
         images = [self.around.operand(each) for each in operands]
         if all(each is images[0] for each in images):
             return self._fixed(images[0])
-        if self.line.reference(operands[0]).base.op in (sources.constant, sources.scalar):
+        seen = self.line.reference(operands[0])
+        fills = any(each.op in FILLING for each in seen.moves)
+        if seen.base.op in (sources.constant, sources.scalar) and not fills:
             return images[0]  # in any place
         pieces = [self.around.memory.piece(each) for each in images]
         base, start, rest = pieces[0]

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contract.compute import leaf
 from gradc.tracer.dtypes import float32, float64
 from gradc.tracer.graph import Graph
-from gradc.tracer.ir import Node
-from gradc.tracer.ops import contraction, movement, reduction
+from gradc.tracer.ir import Node, node
+from gradc.tracer.ops import contraction, movement, reduction, sources
 from gradc.tracer.ops import elementwise as e
 from hypothesis import strategies as st
 
@@ -94,6 +94,22 @@ def swapped(x: Node, w: Node, h: Node) -> Node:
     return reduction.sum(h, (0, 1))
 
 
+def placed(x: Node, w: Node, h: Node) -> Node:
+    """Steps read one number after another of an array that is 1 here and there."""
+    mark = movement.pad(sources.full(1, (9,), x.dtype), (3,), (STEPS,), (2,))
+    for step in range(STEPS):
+        h = e.tanh(contraction.matmul(h, w) + line(mark, step)) + line(x, step)
+    return reduction.sum(h, (0, 1))
+
+
+def numbered(x: Node, w: Node, h: Node) -> Node:
+    """Steps know their number."""
+    ramp = node(sources.iota, (), (0, (STEPS,), x.dtype))
+    for step in range(STEPS):
+        h = e.sin(contraction.matmul(h, w) + line(ramp, step)) + line(x, step)
+    return reduction.sum(h, (0, 1))
+
+
 X, W, H = leaf(0, SEQUENCE, float64), leaf(1, (5, 5), float64), leaf(2, (4, 5), float64)
 ACROSS = leaf(0, (4, STEPS, 5), float64)
 SQUARES = leaf(0, (STEPS, 5, 5), float64), leaf(1, (5, 5), float64), leaf(2, (5, 5), float64)
@@ -110,6 +126,8 @@ LOOPS: dict[str, Callable[[], Graph]] = {
     "oscillator": lambda: with_gradients(oscillator, leaf(0, (2,), float64)),
     "normalized": lambda: with_gradients(normalized, X, W, H),
     "swapped": lambda: with_gradients(swapped, *SQUARES),
+    "placed": lambda: with_gradients(placed, X, W, H),
+    "numbered": lambda: with_gradients(numbered, X, W, H),
     "float32": lambda: with_gradients(
         recurrent(0), *(leaf(each.attrs[0], each.shape, float32) for each in (X, W, H))
     ),
