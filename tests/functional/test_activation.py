@@ -134,8 +134,7 @@ class TestSoftmax:
     def test_empty(self):
         assert F.softmax(F.zeros((0, 3))).shape == (0, 3)
         assert F.softmax(tensor(2.0), axis=()).item() == 1
-        with pytest.raises(ValueError, match="no elements"):
-            F.softmax(F.zeros((3, 0)))
+        assert F.softmax(F.zeros((3, 0))).shape == (3, 0)
 
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
     def test_types_are_kept(self, dtype):

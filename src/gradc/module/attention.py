@@ -60,12 +60,6 @@ class MultiHeadAttention(Module):
         scores; it is (query length, key length), or has axes for batch and heads before these. With
         `is_causal` none looks behind its own place.
         """
-        for name, each in (("query", query), ("key", key), ("value", value)):
-            if each is not None and each.ndim != 3:
-                expected = f"expected a {name} (batch, length, width)"
-                raise ShapeError(
-                    located(f"MultiHeadAttention: {expected}, found {list(each.shape)}")
-                )
         key = query if key is None else key
         value = key if value is None else value
         seen = F.scaled_dot_product_attention(
