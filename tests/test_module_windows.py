@@ -46,7 +46,9 @@ def test_groups_have_weights_of_their_own():
     assert layer.bias is None
 
 
-@pytest.mark.parametrize(("mode", "name"), [("reflect", "reflect"), ("replicate", "edge")])
+@pytest.mark.parametrize(
+    ("mode", "name"), [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]
+)
 def test_padding_modes(mode, name):
     layer = M.Conv2d(1, 2, 3, padding=1, bias=False, padding_mode=mode)
     x = drawn(1, 1, 5, 4)

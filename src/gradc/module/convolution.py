@@ -21,7 +21,7 @@ from .module import Module
 Sizes = int | tuple[int, ...]
 CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 ADJOINTS = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
-PADDINGS = {"zeros": "constant", "reflect": "reflect", "replicate": "edge"}
+PADDINGS = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 """What `F.pad` calls each padding."""
 
 
@@ -139,7 +139,7 @@ class Conv2d(_Convolution):
     """Cross-correlation of (batch, in, height, width) with `weight`, (out, in, rows, columns).
 
     `bias`, (1, out, 1, 1), is added. With `groups` the weight is (groups, out per group, in per
-    group, rows, columns). `padding_mode` is zeros, reflect or replicate.
+    group, rows, columns). `padding_mode` is zeros, reflect, replicate or circular.
     """
 
     rank = 2
