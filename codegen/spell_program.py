@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ..tracer.ops.kinds import Elementwise
+from ..tracer.ops.transcendental import TRANSCENDENTAL
 from .assemble import CHUNK_WORK
 from .fuse import Matrix
 from .kernel import (
     Combine,
     Kernel,
     Launch,
+    Let,
     Memory,
     Product,
     Program,
@@ -35,6 +38,7 @@ from .spelling import (
     wide_dtype,
 )
 from .target import Target
+from .value import Apply
 from .view import (
     CombineView,
     FunctionView,
@@ -45,6 +49,10 @@ from .view import (
     SortingView,
 )
 
+MANY_CALLS = 24
+"""Uses of elementary functions above which a program has these functions once, and calls them:
+compilers take long to lay out bodies in which hundreds of them are written out."""
+
 PARALLEL_WORK = 1 << 17
 """Additions below which a kernel stays on the caller's thread."""
 
@@ -52,12 +60,14 @@ PARALLEL_WORK = 1 << 17
 def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
     """`program`, laid out by `plan`, spelled for `target`."""
     functions: dict[FunctionView, str] = {}
+    calls = 0
     names: dict[Launch, str] = {}
     for launch, _ in flat(program.launches):
         bare = _function(launch, target)
         name = functions.get(bare)
         if name is None:
             name = functions[bare] = f"k{len(functions)}_{identifier(launch.label)}"
+            calls += _calls(launch)
         names[launch] = name
     launches = spelled_launches(program.launches, names, _pointers(program, plan))
     named = tuple(replace(view, name=name) for view, name in functions.items())
@@ -71,6 +81,21 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
         arena_number=len(program.inputs) + len(program.outputs),
         matmuls=tuple(sorted({view.short for view in products})),
         sorts=tuple(sorted({view.short for view in named if isinstance(view, SortingView)})),
+        many_calls=calls > MANY_CALLS,
+    )
+
+
+def _calls(launch: Launch) -> int:
+    """How many elementary functions the text of a launch uses."""
+    if not isinstance(launch, Kernel):
+        return 0
+    lines = (each for stage in launch.stages for each in (*stage.row, *stage.body, *stage.after))
+    values = (each.value for each in lines if isinstance(each, Let))
+    return sum(
+        isinstance(value, Apply)
+        and isinstance(value.op, Elementwise)
+        and value.op.weight >= TRANSCENDENTAL
+        for value in values
     )
 
 

@@ -170,3 +170,4 @@ class ProgramView:
     arena_number: int
     matmuls: tuple[str, ...]
     sorts: tuple[str, ...]
+    many_calls: bool

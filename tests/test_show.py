@@ -85,7 +85,7 @@ def test_a_program_by_number_and_by_key(program, capsys):
     assert (status, err) == (0, "")
     assert program in out
     assert "= exp(" in out  # the graph
-    assert "expf(" in out  # the C
+    assert "gradc_exp_f32(" in out  # the C
     assert "#include" not in out  # no headers
     assert run(capsys, "show", program[:12])[1] == out
     assert "#include" in run(capsys, "show", program, "--full")[1]

@@ -1,12 +1,9 @@
-/* What generated kernels call: vector math, half types, and operators that C lacks or has with
+/* What generated kernels call beside elementary.h: half types, and operators that C lacks or has with
    another meaning. It is part of every source by text. */
 #ifndef GRADC_PRELUDE_H
 #define GRADC_PRELUDE_H
 
-#include <math.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 /* A program as its kernels see it; `buffers` are those of one kernel. */
 typedef struct {
@@ -17,61 +14,10 @@ typedef struct {
     gradc_error *error;
 } gradc_call;
 
-/* ---- vector math: glibc's libmvec holds lanes of these functions, within 4 ulp */
-
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#if __GLIBC_PREREQ(2, 35)
-#define GRADC_LANES __attribute__((simd("notinbranch"), const, nothrow))
-#define GRADC_VECTOR(name)               \
-    extern double name(double) GRADC_LANES; \
-    extern float name##f(float) GRADC_LANES;
-#define GRADC_VECTOR2(name)                      \
-    extern double name(double, double) GRADC_LANES; \
-    extern float name##f(float, float) GRADC_LANES;
-GRADC_VECTOR(exp)
-GRADC_VECTOR(exp2)
-GRADC_VECTOR(expm1)
-GRADC_VECTOR(log)
-GRADC_VECTOR(log2)
-GRADC_VECTOR(log10)
-GRADC_VECTOR(log1p)
-GRADC_VECTOR(sin)
-GRADC_VECTOR(cos)
-GRADC_VECTOR(tan)
-GRADC_VECTOR(asin)
-GRADC_VECTOR(acos)
-GRADC_VECTOR(atan)
-GRADC_VECTOR(sinh)
-GRADC_VECTOR(cosh)
-GRADC_VECTOR(tanh)
-GRADC_VECTOR(asinh)
-GRADC_VECTOR(acosh)
-GRADC_VECTOR(atanh)
-GRADC_VECTOR(erf)
-GRADC_VECTOR2(pow)
-GRADC_VECTOR2(atan2)
-GRADC_VECTOR2(hypot)
-#endif
-#endif
-
 /* ---- half types: kept in 16 bits, computed in float */
 
 typedef uint16_t gradc_f16;
 typedef uint16_t gradc_bf16;
-
-static inline float gradc_bits_float(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline uint32_t gradc_float_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 
 static inline float gradc_load_bf16(const gradc_bf16 *from)
 {
@@ -203,7 +149,7 @@ static inline int64_t gradc_min_i64(int64_t a, int64_t b) { return a < b ? a : b
 GRADC_INTEGER_FUNCTIONS(i32, int32_t)
 GRADC_INTEGER_FUNCTIONS(i64, int64_t)
 
-/* ---- floats: division and remainder as in Python; log(exp(a) + exp(b)) without overflow */
+/* ---- floats: division and remainder as in Python */
 
 #define GRADC_FLOAT_FUNCTIONS(kind, type, suffix)                                                 \
     static inline type gradc_mod_##kind(type a, type b)                                           \
@@ -225,12 +171,6 @@ GRADC_INTEGER_FUNCTIONS(i64, int64_t)
             return copysign##suffix((type)0, a / b);                                              \
         const type below = floor##suffix(quotient);                                               \
         return quotient - below > (type)0.5 ? below + 1 : below;                                  \
-    }                                                                                             \
-    static inline type gradc_logaddexp_##kind(type a, type b)                                     \
-    {                                                                                             \
-        const type larger = a > b ? a : b, gap = fabs##suffix(a - b);                             \
-        const type sum = larger + log1p##suffix(exp##suffix(-gap));                               \
-        return a == b ? a + (type)0.693147180559945309 : sum;                                     \
     }
 GRADC_FLOAT_FUNCTIONS(f32, float, f)
 GRADC_FLOAT_FUNCTIONS(f64, double, )

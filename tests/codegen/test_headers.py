@@ -36,7 +36,10 @@ HERE = Path(__file__).parent
 
 # ---- alone
 
-BEFORE = {"prelude.h": ("gradc.h",), "matmul.h": ("gradc.h", "prelude.h")}
+BEFORE = {
+    "prelude.h": ("gradc.h", "elementary.h"),
+    "matmul.h": ("gradc.h", "elementary.h", "prelude.h"),
+}
 """What stands before a header in every source, where it needs something."""
 
 PARTS_OF_SUPPORT = ("blas.h", "pool.h")
@@ -86,7 +89,8 @@ Run = Callable[..., Array]
 def load(request: pytest.FixtureRequest) -> Callable[[str, str], Any]:
     """The function run_<name> of programs/prelude.c, of a type."""
     program = (HERE / "programs" / "prelude.c").read_text(encoding="utf-8")
-    headers = "".join(read_template(f"c/{name}") for name in ("gradc.h", "prelude.h"))
+    names = (*BEFORE["prelude.h"], "prelude.h")
+    headers = "".join(read_template(f"c/{name}") for name in names)
     source = BEFORE_PRELUDE[request.param] + headers + program
     path = build(source, strict_toolchain(), open_cache())
     return lambda name, kind: load_function(path, f"run_{name}", kind)

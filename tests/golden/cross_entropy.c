@@ -44,7 +44,7 @@ static void k0_cross_entropy_sum(void *context, int64_t chunk)
             const float v4 = x1[i0];
             const float v5 = v3 + v4;  // add
             const float v9 = v5 - v8;  // cross_entropy: sub
-            const float v10 = expf(v9);  // cross_entropy: exp
+            const float v10 = gradc_exp_f32(v9);  // cross_entropy: exp
             const int32_t v11 = (int32_t)(i0);
             const bool v14 = v11 == v13;  // cross_entropy: eq
             const float v15 = v14 ? v9 : 0.0f;  // cross_entropy: where
@@ -56,7 +56,7 @@ static void k0_cross_entropy_sum(void *context, int64_t chunk)
         t2_sum = t2_sum + (double)t2_part;
         const float t1 = (float)t1_sum;
         const float t2 = (float)t2_sum;
-        const float v16 = logf(t1);  // cross_entropy: log
+        const float v16 = gradc_log_f32(t1);  // cross_entropy: log
         const float v17 = v16 - t2;  // cross_entropy: sub
         const float v19 = 0.16666667f / t1;  // cross_entropy: div
         a0_sum = a0_sum + (double)v17;

@@ -43,7 +43,7 @@ k0_cross_entropy_sum(GRADC_KERNEL_PARAMETERS)
             const float v4 = x1[i0];
             const float v5 = v3 + v4;  // add
             const float v9 = v5 - v8;  // cross_entropy: sub
-            const float v10 = expf(v9);  // cross_entropy: exp
+            const float v10 = gradc_exp_f32(v9);  // cross_entropy: exp
             const int32_t v11 = (int32_t)(i0);
             const bool v14 = v11 == v13;  // cross_entropy: eq
             const float v15 = v14 ? v9 : 0.0f;  // cross_entropy: where
@@ -56,7 +56,7 @@ k0_cross_entropy_sum(GRADC_KERNEL_PARAMETERS)
         const float t1 = (float)t1_sum;
         t2_sum = gradc_group_reduce<8>(t2_sum, gradc_sum());
         const float t2 = (float)t2_sum;
-        const float v16 = logf(t1);  // cross_entropy: log
+        const float v16 = gradc_log_f32(t1);  // cross_entropy: log
         const float v17 = v16 - t2;  // cross_entropy: sub
         const float v19 = 0.16666667f / t1;  // cross_entropy: div
         a0_sum = a0_sum + (double)v17;
@@ -68,7 +68,7 @@ k0_cross_entropy_sum(GRADC_KERNEL_PARAMETERS)
             const float v4 = x1[i0];
             const float v5 = v3 + v4;  // add
             const float v9 = v5 - v8;  // cross_entropy: sub
-            const float v10 = expf(v9);  // cross_entropy: exp
+            const float v10 = gradc_exp_f32(v9);  // cross_entropy: exp
             const float v20 = v19 * v10;  // cross_entropy: mul
             const float v21 = v18 + v20;  // cross_entropy: add
             y0[10 * r0 + i0] = v21;

@@ -16,7 +16,7 @@ static void k0_tanh_sum_div(void *context, int64_t chunk)
         const double v2 = sin(v1);  // sin
         const double v3 = v2 * v1;  // mul
         const double v4 = v3 + 1.0;  // add
-        const double v5 = tanh(v4);  // tanh
+        const double v5 = gradc_tanh_f64(v4);  // tanh
         const double v6 = v5 * v5;  // mul
         const double v7 = 0.001 * v5;  // mul
         const double v8 = v7 + v7;  // add

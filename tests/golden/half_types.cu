@@ -20,7 +20,7 @@ k0_exp_sum(GRADC_KERNEL_PARAMETERS)
             const float v2 = gradc_load_bf16(x1 + i0);
             const float v3 = gradc_round_f16((float)v2);  // cast
             const float v4 = gradc_round_f16(v1 * v3);  // mul
-            const float v5 = gradc_round_f16(expf(v4));  // exp
+            const float v5 = gradc_round_f16(gradc_exp_f32(v4));  // exp
             gradc_store_f16(y0 + 30 * r0 + i0, v5);
             t0_part = t0_part + v4;
         }

@@ -28,7 +28,7 @@ static void k0_softmax(void *context, int64_t chunk)
         for (int64_t i0 = 0; i0 < 40; ++i0) {
             const float v3 = x0[40 * r0 + i0];
             const float v7 = v3 - v6;  // softmax: sub
-            const float v8 = expf(v7);  // softmax: exp
+            const float v8 = gradc_exp_f32(v7);  // softmax: exp
             t1_part = t1_part + v8;
             kept0[i0] = v8;
         }

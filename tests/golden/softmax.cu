@@ -30,7 +30,7 @@ k0_softmax(GRADC_KERNEL_PARAMETERS)
         for (int64_t i0 = lane; i0 < 40; i0 += 32) {
             const float v3 = x0[40 * r0 + i0];
             const float v7 = v3 - v6;  // softmax: sub
-            const float v8 = expf(v7);  // softmax: exp
+            const float v8 = gradc_exp_f32(v7);  // softmax: exp
             t1_part = t1_part + v8;
         }
         t1_sum = t1_sum + (double)t1_part;
@@ -41,7 +41,7 @@ k0_softmax(GRADC_KERNEL_PARAMETERS)
         for (int64_t i0 = lane; i0 < 40; i0 += 32) {
             const float v3 = x0[40 * r0 + i0];
             const float v7 = v3 - v6;  // softmax: sub
-            const float v8 = expf(v7);  // softmax: exp
+            const float v8 = gradc_exp_f32(v7);  // softmax: exp
             const float v9 = v8 / t1;  // softmax: div
             const float v10 = x1[40 * r0 + i0];
             const float v11 = v10 / t1;  // softmax: div
@@ -59,7 +59,7 @@ k0_softmax(GRADC_KERNEL_PARAMETERS)
             const float v14 = v11 + t2;  // softmax: add
             const float v3 = x0[40 * r0 + i0];
             const float v7 = v3 - v6;  // softmax: sub
-            const float v8 = expf(v7);  // softmax: exp
+            const float v8 = gradc_exp_f32(v7);  // softmax: exp
             const float v15 = v14 * v8;  // softmax: mul
             y1[40 * r0 + i0] = v15;
         }
