@@ -248,9 +248,9 @@ class Uses:
     def is_worth_storing(self, node: Node) -> bool:
         """Whether computing `node` where it is needed is dearer than storing it once.
 
-        What calls a function of the math library always is if several kernels need it. It must be:
-        lanes and tails of a loop round such a call differently, so that a second computation is not
-        bound to give equal bits.
+        Transcendental functions always are if several kernels need them. Those of the math library
+        must be: lanes and tails of a loop round such a call differently, so that a second
+        computation is not bound to give equal bits.
         """
         again = self.rate(node) - 1
         if len(self.clusters) == 1 and again < 1:

@@ -186,10 +186,6 @@ GRADC_INTEGER_FUNCTIONS(i64, int64_t, uint64_t)
         const TYPE whole = floor##SUFFIX(quotient);                                        \
         return quotient - whole > static_cast<TYPE>(0.5) ? whole + 1 : whole;              \
     }                                                                                      \
-    __device__ __forceinline__ TYPE gradc_sigmoid_##KIND(TYPE x) {                         \
-        const TYPE small = exp##SUFFIX(-fabs##SUFFIX(x)); /* never too large */            \
-        return (x < 0 ? small : 1) / (1 + small);                                          \
-    }                                                                                      \
     __device__ __forceinline__ TYPE gradc_logaddexp_##KIND(TYPE x, TYPE y) {               \
         if (x == y) return x + static_cast<TYPE>(0.693147180559945309); /* also inf */     \
         const TYPE difference = x - y;                                                     \
@@ -198,25 +194,6 @@ GRADC_INTEGER_FUNCTIONS(i64, int64_t, uint64_t)
     }
 GRADC_FLOAT_FUNCTIONS(f32, float, f)
 GRADC_FLOAT_FUNCTIONS(f64, double, )
-
-// Functions for which C has texts of its own.
-#define GRADC_MATH(NAME)                                                                         \
-    __device__ __forceinline__ float gradc_##NAME##_f32(float x) { return NAME##f(x); }          \
-    __device__ __forceinline__ double gradc_##NAME##_f64(double x) { return NAME(x); }
-GRADC_MATH(exp)
-GRADC_MATH(exp2)
-GRADC_MATH(expm1)
-GRADC_MATH(log)
-GRADC_MATH(log2)
-GRADC_MATH(log10)
-GRADC_MATH(log1p)
-GRADC_MATH(sinh)
-GRADC_MATH(cosh)
-GRADC_MATH(tanh)
-GRADC_MATH(asinh)
-GRADC_MATH(acosh)
-GRADC_MATH(atanh)
-GRADC_MATH(erf)
 
 // Without the fraction and held within the range of the integer type; NaN gives 0. LOW - 1 and
 // HIGH + 1 are exact in floating point, or round to the first number that is out of the range.

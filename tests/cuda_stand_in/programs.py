@@ -17,7 +17,8 @@ from gradc.tracer.graph import Graph
 
 from .targets import Target
 
-HEADERS = "\n".join(read_template(f"cuda/{name}") for name in ("gradc.cuh", "matmul.cuh"))
+NAMES = ("gradc.cuh", "elementary.cuh", "matmul.cuh")
+HEADERS = "\n".join(read_template(f"cuda/{name}") for name in NAMES)
 KERNEL = re.compile(r"\bk\d+_\w+(?=\(GRADC_KERNEL_PARAMETERS\))")
 UNWRITTEN = 0x77
 """The byte of outputs before a program runs."""
