@@ -49,7 +49,7 @@ from .view import (
     SortingView,
 )
 
-MANY_CALLS = 24
+MANY_CALLS = 100
 """Uses of elementary functions above which a program has these functions once, and calls them:
 compilers take long to lay out bodies in which hundreds of them are written out."""
 

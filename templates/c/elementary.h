@@ -14,7 +14,8 @@
 /* How the functions are compiled: into the loops that use them, or, where a program has very many
    uses, once, with clones for the lanes of vectors. */
 #define GRADC_INLINE static inline __attribute__((always_inline))
-#if defined(GRADC_ELEMENTARY_ONCE) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(GRADC_ELEMENTARY_ONCE) && defined(__x86_64__) && defined(__gnu_linux__) && \
+    !defined(__clang__)
 #define GRADC_MATH static __attribute__((noinline, unused, simd("notinbranch"), const))
 #else
 #define GRADC_MATH GRADC_INLINE
@@ -396,5 +397,4 @@ GRADC_INLINE double gradc_sigmoid_f64(double x)
     }
 GRADC_LOGADDEXP(f32, float)
 GRADC_LOGADDEXP(f64, double)
-
 #endif

@@ -1,5 +1,5 @@
-/* What generated kernels call beside elementary.h: half types, and operators that C lacks or has with
-   another meaning. It is part of every source by text. */
+/* What generated kernels call beside elementary.h: half types, and operators that C lacks or has
+   with another meaning. It is part of every source by text. */
 #ifndef GRADC_PRELUDE_H
 #define GRADC_PRELUDE_H
 
