@@ -27,7 +27,7 @@ static void k1_tanh_add(void *context, int64_t chunk)
         const double v0 = x0[i0];
         const double v1 = x1[i0];
         const double v2 = v0 + v1;  // add
-        const double v3 = tanh(v2);  // tanh
+        const double v3 = gradc_tanh_f64(v2);  // tanh
         const double v4 = x2[i0];
         const double v5 = v3 * v3;  // mul
         const double v6 = v4 + v5;  // add
@@ -53,7 +53,7 @@ static void k2_tanh_mul_add(void *context, int64_t chunk)
         const double v0 = x0[i0];
         const double v1 = x1[i0];
         const double v2 = v0 + v1;  // add
-        const double v3 = tanh(v2);  // tanh
+        const double v3 = gradc_tanh_f64(v2);  // tanh
         const double v4 = v3 * v3;  // mul
         const double v5 = x2[i0];
         const double v6 = v5 + v4;  // add
