@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..tracer.ops.kinds import Reduction
+from .fission import FissionPiece, pieces_of
 from .index import Axis
 from .kernel import Accumulate, Accumulator, Kernel, Let, Put, Stage, Statement
 from .spelling import (
@@ -23,10 +24,14 @@ from .spelling import (
 )
 from .target import Target
 from .value import Apply, Load, Slot, Value, indices_of
-from .view import AccumulatorView, ArgumentView, KernelView, LoopView, StageView
+from .view import AccumulatorView, ArgumentView, KernelView, LoopView, PieceView, StageView
 
 BLOCK = 512
-"""Elements whose float32 sum is taken before it is added to a float64 one."""
+"""Elements whose float32 sum is taken before it is added to a float64 one, and of which the pieces
+of a long body keep their intermediates."""
+
+LEAST_LENGTH = 64
+"""Elements of a loop that is worth pieces."""
 
 
 def coordinates_of(axes: Iterable[tuple[Axis, str]], position: str) -> tuple[tuple[str, str], ...]:
@@ -127,6 +132,10 @@ class KernelSpelling:
         simple = not any(part.positional for part in parts)
         checked = any(isinstance(s, Let) and s.value in self.kernel.checks for s in stage.body)
         wide = any(part.part_type != part.sum_type for part in parts if not part.positional)
+        simd = simple and not checked and not carries
+        length = inner[-1].extent if inner else 0
+        cut = pieces_of(stage.body, self.kernel.names) if simd and length >= LEAST_LENGTH else ()
+        pieces = tuple(self._piece(each, within) for each in cut) if len(cut) > 1 else ()
         return StageView(
             row=tuple(self._statement(each, inside=False) for each in stage.row),
             loops=tuple(self._loop(number, axis) for number, axis in enumerate(inner)),
@@ -135,11 +144,30 @@ class KernelSpelling:
             row_accumulators=tuple(part for part in parts if part.scope == "row"),
             parts=parts,
             carries=carries,
-            simd=simple and not checked and not carries,
-            clauses="".join(
-                " " + simd_clause(each.op, each.dtype, f"{each.name}_part") for each in within
+            simd=simd,
+            clauses=_clauses(within),
+            block=BLOCK if (wide or pieces) and length > BLOCK else 0,
+            pieces=pieces,
+            kept=tuple(
+                dict.fromkeys(
+                    (computed_type(let.value.dtype), f"between{place}")
+                    for each in cut
+                    for let, place in each.kept
+                )
             ),
-            block=BLOCK if wide and inner and inner[-1].extent > BLOCK else 0,
+            kept_size=min(length, BLOCK),
+        )
+
+    def _piece(self, piece: FissionPiece, within: Iterable[Accumulator]) -> PieceView:
+        reduced = {each.accumulator for each in piece.statements if isinstance(each, Accumulate)}
+        return PieceView(
+            body=tuple(self._statement(each, inside=True) for each in piece.statements),
+            read=tuple(
+                (computed_type(let.value.dtype), let.name, f"between{place}")
+                for let, place in piece.read
+            ),
+            kept=tuple((let.name, f"between{place}") for let, place in piece.kept),
+            clauses=_clauses(each for each in within if each in reduced),
         )
 
     def _is_looped(self, accumulator: Accumulator, stage: Stage) -> bool:
@@ -227,6 +255,12 @@ class KernelSpelling:
         if each.dtype.is_float:
             better = f"{better} || ({x} != {x} && {best} == {best})"
         return f"if ({better}) {{ {best} = {x}; {each.name}_sum = (int32_t)({position}); }}"
+
+
+def _clauses(accumulators: Iterable[Accumulator]) -> str:
+    """What OpenMP is told of reductions within a loop."""
+    told = (simd_clause(each.op, each.dtype, f"{each.name}_part") for each in accumulators)
+    return "".join(f" {each}" for each in told)
 
 
 def title_of(kernel: Kernel) -> str:

@@ -53,7 +53,7 @@ MANY_CALLS = 100
 """Uses of elementary functions above which a program has these functions once, and calls them:
 compilers take long to lay out bodies in which hundreds of them are written out."""
 
-PARALLEL_WORK = 1 << 17
+PARALLEL_WORK = 1 << 18
 """Additions below which a kernel stays on the caller's thread."""
 
 

@@ -44,8 +44,23 @@ class AccumulatorView:
 
 
 @dataclass(frozen=True)
+class PieceView:
+    """A piece of a loop body: `read` are the types and names of what earlier pieces have kept, and
+    the arrays where, `kept` the names and arrays of what this one keeps."""
+
+    body: tuple[str, ...]
+    read: tuple[tuple[str, str, str], ...]
+    kept: tuple[tuple[str, str], ...]
+    clauses: str
+
+
+@dataclass(frozen=True)
 class StageView:
-    """A stage: `row`, then `loops` around `body`, then `after`."""
+    """A stage: `row`, then `loops` around `body`, then `after`.
+
+    Where the body is in `pieces`, `kept` are the types and names of the arrays, of `kept_size`
+    elements, by which they hand on values.
+    """
 
     row: tuple[str, ...]
     loops: tuple[LoopView, ...]
@@ -57,6 +72,9 @@ class StageView:
     simd: bool
     clauses: str
     block: int
+    pieces: tuple[PieceView, ...] = ()
+    kept: tuple[tuple[str, str], ...] = ()
+    kept_size: int = 0
 
 
 @dataclass(frozen=True)
