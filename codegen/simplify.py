@@ -17,6 +17,7 @@ from ..tracer.ir import Node, Op, node, on_behalf_of, topological
 from ..tracer.ops import elementwise, movement, reduction, sources, window
 from ..tracer.ops.kinds import Elementwise, Reduction, cast_to
 from .unroll import unrolled
+from .windows import overlapping_product, part_of_product, sum_of_products
 
 FILLING = (movement.pad_op, window.unwindow_op)
 """Movements whose result has elements that are none of the input's."""
@@ -304,7 +305,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("isnan", "isinf", "isfinite"), (known_of_integers,)),
     "cast": (cast_bool,),
     "broadcast": (broadcast_twice,),
-    "sum": (sum_of_equals, unrolled),
+    "sum": (sum_of_equals, overlapping_product, sum_of_products, unrolled),
     **dict.fromkeys(("prod", "max", "min", "argmax", "argmin"), (unrolled,)),
     "matmul": (product_with_vector,),
+    "slice": (part_of_product,),
 }

@@ -1,0 +1,195 @@
+"""Products over windows: rules that give the adjoints of a convolution the form of a convolution.
+
+The adjoint with respect to the input is a product whose results are added up where windows overlap;
+written as a product over the windows of the padded cotangent, it needs no memory for the results of
+single windows. The adjoint with respect to the weights is one product per image and a sum of them;
+written as one product, its sum over the images is part of the depth.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..tracer.ir import Node, Shape
+from ..tracer.ops import contraction, movement, reduction, window
+
+DEPTH = 12
+"""How far below a product windows are looked for."""
+
+
+def overlapping_product(made: Node) -> Node | None:
+    """Products added up where windows overlap: one product over the windows of the other operand.
+
+    The sum over k of (a b)[k, h - k d] is the product of a, its window backwards, with the windows
+    of b that begin at h - (K - 1) d, where what is outside of b is 0.
+    """
+    (spread,), (summed,) = made.inputs, made.attrs
+    if spread.op is not window.unwindow_op or not made.dtype.is_float:
+        return None
+    axes, strides, dilations, extents = spread.attrs
+    rank = len(axes)
+    ends = tuple(range(spread.ndim - rank, spread.ndim))
+    space = tuple(range(spread.ndim - 2 * rank, spread.ndim - rank))
+    product = _product_of_places(spread.inputs[0], rank)
+    if product is None or summed != ends or axes != space or any(s != 1 for s in strides):
+        return None
+    span = spread.shape[spread.ndim - rank :]
+    places = spread.inputs[0].shape[spread.ndim - 2 * rank : spread.ndim - rank]
+    reach = tuple(d * (k - 1) for d, k in zip(dilations, span, strict=True))
+    high = tuple(extent - place for extent, place in zip(extents, places, strict=True))
+    a, b = product.inputs
+    channels = a.shape[-2] // prod(span)
+    lines = _lines(movement.reshape(b, (*b.shape[:-1], *places)), reach, high, span, dilations)
+    weights = _backwards(a, channels, span)
+    return movement.reshape(contraction.matmul_op(weights, lines), made.shape)
+
+
+def _product_of_places(x: Node, rank: int) -> Node | None:
+    """The product (..., channels and window, places) of which `x` is (..., *places, *window)."""
+    ordered = x.inputs[0] if x.op is movement.reshape_op else x
+    if ordered.op is not movement.transpose_op:
+        return None
+    (split,), (order,) = ordered.inputs, ordered.attrs
+    lead = split.ndim - 2 * rank
+    middle, last = range(lead, lead + rank), range(lead + rank, split.ndim)
+    if lead < 1 or order != (*range(lead), *last, *middle):
+        return None
+    if x.shape[x.ndim - 2 * rank :] != ordered.shape[lead:]:
+        return None
+    product = split.inputs[0] if split.op is movement.reshape_op else split
+    if product.op is not contraction.matmul_op:
+        return None
+    rows, columns = product.shape[-2:]
+    fits = columns == prod(split.shape[lead + rank :]) and columns > 0
+    span = prod(split.shape[lead : lead + rank])
+    return product if fits and span and rows % span == 0 else None
+
+
+def _lines(x: Node, low: Shape, high: Shape, span: Shape, dilations: Shape) -> Node:
+    """The windows of (..., depth, *space) as (..., depth and window, places).
+
+    `low` and `high` elements are put around the space, or taken away where they are below 0.
+    """
+    rank = len(span)
+    lead = x.ndim - rank
+    none = (0,) * lead
+    starts = (*none, *(max(-count, 0) for count in low))
+    cut = (*none, *(max(-count, 0) for count in high))
+    sizes = tuple(n - a - b for n, a, b in zip(x.shape, starts, cut, strict=True))
+    inside = movement.stepped(x, starts, sizes, (1,) * x.ndim)
+    around = ((*none, *(max(count, 0) for count in each)) for each in (low, high))
+    wide = movement.pad(inside, *around)
+    axes = tuple(range(lead, x.ndim))
+    seen = window.windows(wide, axes, span, (1,) * rank, dilations)
+    order = (*range(lead), *range(lead + rank, lead + 2 * rank), *range(lead, lead + rank))
+    lines = movement.transpose(seen, order)
+    depth, places = x.shape[lead - 1] * prod(span), prod(seen.shape[lead : lead + rank])
+    return movement.reshape(lines, (*x.shape[: lead - 1], depth, places))
+
+
+def _backwards(a: Node, channels: int, span: Shape) -> Node:
+    """(..., channels and window, depth) as (..., channels, depth and window), windows backwards."""
+    lead, rank = a.ndim - 2, len(span)
+    split = movement.reshape(a, (*a.shape[:-2], channels, *span, a.shape[-1]))
+    for axis in range(lead + 1, lead + 1 + rank):
+        split = movement.flip(split, axis)
+    order = (*range(lead + 1), split.ndim - 1, *range(lead + 1, lead + 1 + rank))
+    turned = movement.transpose(split, order)
+    return movement.reshape(turned, (*a.shape[:-2], channels, a.shape[-1] * prod(span)))
+
+
+def part_of_product(made: Node) -> Node | None:
+    """A part of the places of such a product: the product over fewer windows."""
+    starts, sizes, steps = made.attrs
+    product = made.inputs[0]
+    while product.op is movement.reshape_op:
+        (product,) = product.inputs
+    if product.op is not contraction.matmul_op or any(step != 1 for step in steps):
+        return None
+    weights, lines = product.inputs
+    seen = _windows_of(lines)
+    if seen is None or not _is_backwards(weights):
+        return None
+    axes, _, dilations = seen.attrs
+    rank = len(axes)
+    lead = made.ndim - rank
+    same_places = made.inputs[0].shape[lead:] == seen.shape[axes[0] : axes[0] + rank]
+    if lead < 0 or not same_places or sizes[:lead] != made.inputs[0].shape[:lead]:
+        return None
+    inside, low, high = _unpadded(seen.inputs[0].inputs[0].inputs[0], axes)
+    ends = zip(made.inputs[0].shape[lead:], starts[lead:], sizes[lead:], strict=True)
+    high = tuple(h - (n - a - b) for h, (n, a, b) in zip(high, ends, strict=True))
+    low = tuple(count - start for count, start in zip(low, starts[lead:], strict=True))
+    if made.type.size == 0 or any(max(-a, 0) + max(-b, 0) >= n for a, b, n in zip(
+        low, high, inside.shape[axes[0] :], strict=True)):
+        return None
+    span = seen.shape[seen.ndim - rank :]
+    fewer = _lines(inside, low, high, span, dilations)
+    return movement.reshape(contraction.matmul_op(weights, fewer), made.shape)
+
+
+def _windows_of(lines: Node) -> Node | None:
+    """The windows that `_lines` has laid out."""
+    turned = lines.inputs[0] if lines.op is movement.reshape_op else lines
+    if turned.op is not movement.transpose_op or turned.inputs[0].op is not window.window_op:
+        return None
+    seen = turned.inputs[0]
+    axes, strides, _ = seen.attrs
+    chain = (movement.broadcast_op, movement.reshape_op)
+    below = seen.inputs[0]
+    if any(stride != 1 for stride in strides) or below.op is not chain[0]:
+        return None
+    if below.inputs[0].op is not chain[1] or axes[-1] + 1 + len(axes) != seen.ndim:
+        return None
+    return seen
+
+
+def _is_backwards(weights: Node) -> bool:
+    """Whether `weights` are those of an adjoint: only these products belong to no one else."""
+    while weights.op in (movement.reshape_op, movement.transpose_op):
+        (weights,) = weights.inputs
+    return weights.op is movement.slice_op and any(step < 0 for step in weights.attrs[2])
+
+
+def _unpadded(wide: Node, axes: Shape) -> tuple[Node, Shape, Shape]:
+    """What `wide` is with so many zeros before and behind the `axes`."""
+    if wide.op is not movement.pad_op:
+        return wide, (0,) * len(axes), (0,) * len(axes)
+    low, high, gaps, fill = wide.attrs
+    others = [n for n in range(wide.ndim) if n not in axes]
+    if any(gaps) or float(fill) or any(low[n] or high[n] for n in others):
+        return wide, (0,) * len(axes), (0,) * len(axes)
+    return wide.inputs[0], tuple(low[n] for n in axes), tuple(high[n] for n in axes)
+
+
+def sum_of_products(made: Node) -> Node | None:
+    """The sum of a batch of products over windows: one product whose depth holds the batch."""
+    (product,), (axes,) = made.inputs, made.attrs
+    if product.op is not contraction.matmul_op or not made.dtype.is_float:
+        return None
+    a, b = product.inputs
+    lead = product.ndim - 2
+    whole = a.shape[:-2] == b.shape[:-2] == product.shape[:-2]
+    if not whole or any(axis >= lead for axis in axes) or not (slides(a) or slides(b)):
+        return None
+    kept = tuple(axis for axis in range(lead) if axis not in axes)
+    batch = tuple(product.shape[axis] for axis in kept)
+    left = movement.transpose(a, (*kept, lead, *axes, lead + 1))
+    right = movement.transpose(b, (*kept, *axes, lead, lead + 1))
+    depth = prod(product.shape[axis] for axis in axes) * a.shape[-1]
+    deep = contraction.matmul_op(
+        movement.reshape(left, (*batch, a.shape[-2], depth)),
+        movement.reshape(right, (*batch, depth, b.shape[-1])),
+    )
+    return movement.reshape(deep, made.shape)
+
+
+def slides(x: Node) -> bool:
+    """Whether the elements of `x` are those of windows."""
+    for _ in range(DEPTH):
+        if x.op in (window.window_op, window.unwindow_op):
+            return True
+        if x.op.kind != "movement" or len(x.inputs) != 1:
+            return False
+        (x,) = x.inputs
+    return False
