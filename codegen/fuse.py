@@ -10,9 +10,11 @@ from ..tracer.ir import Node
 from ..tracer.ops import movement, sources
 from ..tracer.ops.kinds import Elementwise
 from .cluster import Cluster, Clustering
+from .implicit import Implicit, implicit
 from .index import Axis, Index, of_axis
 from .item import item_of, values_below
 from .lower import Lowering, axes_of
+from .target import C, Target
 from .value import Apply, Load, Value
 
 WORTH_STORING = 12
@@ -31,6 +33,9 @@ STRETCH = 1000
 
 ALONE = ("contraction", "scatter", "scan", "sort", "loop")
 """Kinds of operators that have kernels of their own."""
+
+COMPUTED = ("elementwise", "gather")
+"""Kinds of operators that are computed where they are read, unless they are stored."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Matrix:
     shape: tuple[int, int]
 
 
-def fuse(outputs: Sequence[Node], order: Sequence[Node]) -> Fused:
+def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> Fused:
     """Choose what lies in memory, and distribute it over kernels.
 
     `order` are the nodes of the graph, inputs first. What several kernels would compute is stored
@@ -74,7 +79,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node]) -> Fused:
     rounds = FEW_ROUNDS if len(order) > LONG else len(order)
     while True:
         lowering = Lowering(in_memory)
-        more = operands_to_store(order, lowering)
+        more = operands_to_store(order, lowering, target)
         if not more:
             clustering = _clustered(order, lowering)
             rounds -= 1
@@ -151,7 +156,9 @@ def matrix(node: Node, lowering: Lowering) -> Matrix | None:
     return Matrix(value.node, base, row, column, (rows.extent, columns.extent))
 
 
-def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
+def operands_to_store(
+    order: Iterable[Node], lowering: Lowering, target: Target = C
+) -> set[Node]:
     """What must be stored so that products and sorts can read their operands where they are."""
     found: set[Node] = set()
     for node in order:
@@ -160,8 +167,25 @@ def operands_to_store(order: Iterable[Node], lowering: Lowering) -> set[Node]:
         if node.op.kind == "loop":
             found |= {each for each in node.inputs if not _lies_in_order(each, lowering)}
         if node.op.kind == "contraction":
-            found |= {_readable(each) for each in node.inputs if not _is_readable(each, lowering)}
+            found |= _stored_for(node, lowering, target)
     return found
+
+
+def _stored_for(node: Node, lowering: Lowering, target: Target) -> set[Node]:
+    """What the kernel of the contraction `node` asks to lie in memory, and does not yet."""
+    made = implicit_in(node, lowering, target)
+    if made is None:
+        return {_readable(each) for each in node.inputs if not _is_readable(each, lowering)}
+    left = {_base(node.inputs[0], lowering)} if made.a is None else set()
+    wanted = made.stored | {each for each in left if each.op.kind in COMPUTED}
+    return {each for each in wanted - lowering.in_memory if each.op is not sources.input_}
+
+
+def implicit_in(node: Node, lowering: Lowering, target: Target) -> Implicit | None:
+    """`node` as an implicit product, where no other kernel can read its operands in place."""
+    if target.language != "c" or all(_is_readable(each, lowering) for each in node.inputs):
+        return None
+    return implicit(node, lowering.in_memory)
 
 
 def _is_readable(node: Node, lowering: Lowering) -> bool:
@@ -192,9 +216,15 @@ def _lies_in_order(node: Node, lowering: Lowering) -> bool:
 
 def _is_computed(node: Node, lowering: Lowering) -> bool:
     """Whether something is computed for `node` that is not stored yet."""
+    base = _base(node, lowering)
+    return base.op.kind in COMPUTED and base not in lowering.in_memory
+
+
+def _base(node: Node, lowering: Lowering) -> Node:
+    """What `node` is a movement of."""
     while node.op.kind == "movement" and len(node.inputs) == 1 and node not in lowering.in_memory:
         (node,) = node.inputs
-    return node.op.kind in ("elementwise", "gather") and node not in lowering.in_memory
+    return node
 
 
 def _unswapped(node: Node) -> Node:

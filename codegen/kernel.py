@@ -198,6 +198,68 @@ class Sorting:
         return max(-(-self.rows // self.chunk), 1)
 
 
+@dataclass(frozen=True, eq=False)
+class ImplicitRight:
+    """An implicit product whose right operand is read, vector by vector, through an index map.
+
+    `a` is where the panels of the left operand begin: `panel` rows each, a step of the depth after
+    the other. `b` is where an element of the right operand lies, over the batch, the depth and the
+    columns; `in_place` tells that the last axis of the columns fills vectors there. The columns
+    of each product fall into `parts`, and `chunk` of these make up a chunk.
+    """
+
+    label: str
+    dtype: DType
+    batch: tuple[Axis, ...]
+    rows: int
+    panel: int
+    depth: tuple[Axis, ...]
+    columns: tuple[Axis, ...]
+    a: Index
+    b: Index
+    in_place: bool
+    parts: int
+    chunk: int
+    memories: tuple[Memory, Memory, Memory]
+
+    @property
+    def tasks(self) -> int:
+        """The number of parts of all products."""
+        return prod(axis.extent for axis in self.batch) * self.parts
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks."""
+        return -(-self.tasks // self.chunk)
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitLeft:
+    """An implicit product whose left operand is read, element by element, through an index map.
+
+    `a` and `b` are where elements of the operands lie, over the batch, the depth and the rows or
+    columns. The steps of the depth fall into `shares`, each with a result of its own, and the rows
+    into `ranges`.
+    """
+
+    label: str
+    dtype: DType
+    batch: tuple[Axis, ...]
+    rows: tuple[Axis, ...]
+    columns: tuple[Axis, ...]
+    depth: tuple[Axis, ...]
+    a: Index
+    b: Index
+    shares: int
+    ranges: int
+    memories: tuple[Memory, Memory, Memory]
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks: one for each share, product and range."""
+        return self.shares * prod(axis.extent for axis in self.batch) * self.ranges
+
+
 Place = tuple[Memory, int]
 """An element of a memory."""
 
@@ -213,7 +275,7 @@ class Repeat:
     moving: Mapping[Memory, tuple[Place, ...]]
 
 
-Launch = Kernel | Combine | Product | Sorting | Repeat
+Launch = Kernel | Combine | Product | Sorting | ImplicitRight | ImplicitLeft | Repeat
 
 
 @dataclass(frozen=True)

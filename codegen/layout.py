@@ -67,9 +67,9 @@ def layout_of(cluster: Cluster) -> Layout:
         [axis for axis in cluster.axes if axis.number in chosen],
         [axis for axis in cluster.axes if axis.number not in chosen],
     )
-    numbering = _Numbering(len(cluster.axes))
+    numbering = Numbering(len(cluster.axes))
     image: dict[Axis, Index] = {}
-    made = [_arranged(group, indices, numbering, image) for group in groups]
+    made = [arranged(group, indices, numbering, image) for group in groups]
     outer, inner = made
     if rows is None:
         outer, inner = _with_lanes(inner)
@@ -106,22 +106,25 @@ def _image(item: Item, cluster: Cluster) -> dict[Axis, Index]:
     return dict(zip(item.axes, own, strict=True))
 
 
-class _Numbering:
+class Numbering:
+    """New axes, numbered from `first` on."""
+
     def __init__(self, first: int) -> None:
         self.next = first
 
     def axis(self, extent: int) -> Axis:
+        """One more."""
         self.next += 1
         return Axis(self.next - 1, extent)
 
 
-def _arranged(
-    group: Sequence[Axis], indices: set[Index], numbering: _Numbering, image: dict[Axis, Index]
+def arranged(
+    group: Sequence[Axis], indices: set[Index], numbering: Numbering, image: dict[Axis, Index]
 ) -> list[Axis]:
     """New axes for `group`; fills `image` with the old axes over the new ones."""
     parts: list[Axis] = []
     for axis in group:
-        pieces = [numbering.axis(extent) for extent in _factors(axis, indices)]
+        pieces = [numbering.axis(extent) for extent in factors(axis, indices)]
         image[axis] = position(pieces)
         parts += pieces
     moved = {substituted(index, image, {}) for index in indices}
@@ -144,7 +147,7 @@ def _arranged(
 
 
 def _joined(
-    outer: Axis, inner: Axis, indices: Iterable[Index], numbering: _Numbering
+    outer: Axis, inner: Axis, indices: Iterable[Index], numbering: Numbering
 ) -> tuple[Axis, Image] | None:
     """One axis in place of two neighbours, if no index then needs a division."""
     if 0 in (outer.extent, inner.extent):  # bounds say nothing of an axis without elements
@@ -168,7 +171,7 @@ def _divided_axes(index: Index) -> set[Axis]:
     return found
 
 
-def _factors(axis: Axis, indices: Iterable[Index]) -> list[int]:
+def factors(axis: Axis, indices: Iterable[Index]) -> list[int]:
     """The extents into which `axis` falls so that no index divides it, outermost first."""
     wanted = sorted({d for index in indices for d in _divisors(index, axis)})
     chain: list[int] = []

@@ -10,7 +10,8 @@ from ..tracer.graph import Graph
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources
 from .assemble import Assembly, Names, label_of
-from .fuse import Fused, Matrix, Step, fuse, matrix, read_by
+from .contract import implicit_launches
+from .fuse import Fused, Matrix, Step, fuse, implicit_in, matrix, read_by
 from .index import Axis, Index, of_axis, row_major, substituted
 from .kernel import Check, Kernel, Launch, Memory, Place, Product, Program, Repeat, memories_of
 from .loop import Carried, Feed, Loop
@@ -25,7 +26,7 @@ def program_of(graph: Graph, target: Target) -> Program:
     """Lower `graph` to kernels."""
     results, outputs = _results(graph)
     order = Graph(graph.inputs, graph.floats, graph.ints, tuple(outputs)).nodes()
-    fused = fuse(outputs, order)
+    fused = fuse(outputs, order, target)
     making = _Making(graph, outputs, _needed_outside(fused, outputs))
     launches = [
         launch
@@ -123,6 +124,9 @@ class _Making:
         make = ALONE.get(step.alone.op.kind)
         if make is not None:
             return make(step.alone, lowering, self.names, target)
+        implicit = implicit_in(step.alone, lowering, target)
+        if implicit is not None:
+            return implicit_launches(implicit, lowering, self.names, target)
         return [self._product(step.alone, lowering, target)]
 
     def _repeat(self, loop: Loop, target: Target) -> Repeat:

@@ -11,6 +11,8 @@ from .assemble import CHUNK_WORK
 from .fuse import Matrix
 from .kernel import (
     Combine,
+    ImplicitLeft,
+    ImplicitRight,
     Kernel,
     Launch,
     Let,
@@ -23,6 +25,7 @@ from .kernel import (
     memories_of,
 )
 from .plan import Plan
+from .spell_implicit import left_view, right_view, work_of
 from .spell_kernel import KernelSpelling, coordinates_of, starts_of
 from .spell_loop import Pointer, spelled_loop
 from .spelling import (
@@ -42,6 +45,8 @@ from .value import Apply
 from .view import (
     CombineView,
     FunctionView,
+    ImplicitLeftView,
+    ImplicitRightView,
     LaunchView,
     ProductView,
     ProgramView,
@@ -80,6 +85,7 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
         arena=plan.nbytes,
         arena_number=len(program.inputs) + len(program.outputs),
         matmuls=tuple(sorted({view.short for view in products})),
+        lanes=any(isinstance(view, ImplicitLeftView | ImplicitRightView) for view in named),
         sorts=tuple(sorted({view.short for view in named if isinstance(view, SortingView)})),
         many_calls=calls > MANY_CALLS,
     )
@@ -140,8 +146,10 @@ def _launch(launch: Launch, name: str, pointers: Mapping[Memory, Pointer]) -> La
         work = launch.c.shape[0] * launch.c.shape[1] * launch.a.shape[1] * chunks
     elif isinstance(launch, Sorting):
         chunks, work = launch.chunks, launch.chunks * CHUNK_WORK
-    else:
+    elif isinstance(launch, Combine):
         chunks, work = 1, 0
+    else:
+        chunks, work = launch.chunks, work_of(launch)
     parallel = chunks > 1 and work >= PARALLEL_WORK
     return LaunchView(name, touched, chunks, parallel, launch.label)
 
@@ -162,6 +170,10 @@ def _function(launch: Launch, target: Target) -> FunctionView:
         return KernelSpelling(launch, target).view()
     if isinstance(launch, Product):
         return _product(launch)
+    if isinstance(launch, ImplicitRight):
+        return right_view(launch)
+    if isinstance(launch, ImplicitLeft):
+        return left_view(launch)
     return _sorting(launch) if isinstance(launch, Sorting) else _combine(launch)
 
 

@@ -149,7 +149,63 @@ class SortingView:
     kind: str = "sorting"
 
 
-FunctionView = KernelView | CombineView | ProductView | SortingView
+@dataclass(frozen=True)
+class ImplicitRightView:
+    """An ImplicitRight: everything that stands in its functions."""
+
+    name: str
+    title: str
+    type: str
+    rows: int
+    columns: int
+    width: int
+    panel: int
+    panels: int
+    last_rows: int
+    depth: int
+    in_place: bool
+    parts: int
+    tasks: int
+    chunk: int
+    coordinates: tuple[tuple[str, str], ...]
+    offsets: tuple[str, str]
+    column_coordinates: tuple[tuple[str, str], ...]
+    column_offset: str
+    depth_loops: tuple[LoopView, ...]
+    depth_offset: str
+    kind: str = "implicit_right"
+
+
+@dataclass(frozen=True)
+class ImplicitLeftView:
+    """An ImplicitLeft: everything that stands in its functions."""
+
+    name: str
+    title: str
+    type: str
+    rows: int
+    columns: int
+    depth: int
+    panel: int
+    block: int
+    shares: int
+    ranges: int
+    products: int
+    coordinates: tuple[tuple[str, str], ...]
+    offsets: tuple[str, str]
+    row_coordinates: tuple[tuple[str, str], ...]
+    row_offset: str
+    column_coordinates: tuple[tuple[str, str], ...]
+    column_offset: str
+    depth_coordinates: tuple[tuple[str, str], ...]
+    depth_offsets: tuple[str, str]
+    odometer: tuple[tuple[str, int], ...]
+    kind: str = "implicit_left"
+
+
+FunctionView = (
+    KernelView | CombineView | ProductView | SortingView | ImplicitRightView | ImplicitLeftView
+)
 
 
 @dataclass(frozen=True)
@@ -187,5 +243,6 @@ class ProgramView:
     arena: int
     arena_number: int
     matmuls: tuple[str, ...]
+    lanes: bool
     sorts: tuple[str, ...]
     many_calls: bool

@@ -163,7 +163,10 @@ def _unpadded(wide: Node, axes: Shape) -> tuple[Node, Shape, Shape]:
 
 
 def sum_of_products(made: Node) -> Node | None:
-    """The sum of a batch of products over windows: one product whose depth holds the batch."""
+    """The sum of a batch of products over windows: one product whose depth holds the batch.
+
+    The windows become the left operand.
+    """
     (product,), (axes,) = made.inputs, made.attrs
     if product.op is not contraction.matmul_op or not made.dtype.is_float:
         return None
@@ -172,11 +175,16 @@ def sum_of_products(made: Node) -> Node | None:
     whole = a.shape[:-2] == b.shape[:-2] == product.shape[:-2]
     if not whole or any(axis >= lead for axis in axes) or not (slides(a) or slides(b)):
         return None
+    if not slides(a):
+        turned = reduction.sum(contraction.matmul_op(contraction.swapped(b), contraction.swapped(a)), axes)
+        deep = sum_of_products(turned)
+        assert deep is not None
+        return contraction.swapped(deep)
     kept = tuple(axis for axis in range(lead) if axis not in axes)
     batch = tuple(product.shape[axis] for axis in kept)
+    depth = prod(product.shape[axis] for axis in axes) * a.shape[-1]
     left = movement.transpose(a, (*kept, lead, *axes, lead + 1))
     right = movement.transpose(b, (*kept, *axes, lead, lead + 1))
-    depth = prod(product.shape[axis] for axis in axes) * a.shape[-1]
     deep = contraction.matmul_op(
         movement.reshape(left, (*batch, a.shape[-2], depth)),
         movement.reshape(right, (*batch, depth, b.shape[-1])),
