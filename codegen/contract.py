@@ -13,7 +13,7 @@ from ..tracer.ops import movement
 from ..tracer.ops.reduction import sum as sum_op
 from .assemble import Assembly, Names, label_of
 from .cluster import Clustering
-from .implicit import Implicit, is_in_place
+from .implicit import Implicit, Reading, is_in_place
 from .index import Axis, Index, of_axis, row_major
 from .item import item_of
 from .kernel import Combine, ImplicitLeft, ImplicitRight, Launch, Memory
@@ -43,36 +43,45 @@ LEAST_RANGE = 24
 
 
 def implicit_launches(
-    made: Implicit, lowering: Lowering, names: Names, target: Target
+    made: Implicit, lowering: Lowering, names: Names, target: Target, packed: set[Node]
 ) -> list[Launch]:
-    """The kernels of `made`."""
-    return (_right if made.a is None else _left)(made, lowering, names, target)
+    """The kernels of `made`; `packed` are the operands that are packed already."""
+    if made.a is not None:
+        return _left(made, made.a, names)
+    panels = packed_panels(made.node.inputs[0], _panel(made.node.shape[-2]))
+    product = _right(made, panels, names)
+    if panels in packed:
+        return [product]
+    packed.add(panels)
+    return [*_packing(panels, lowering, names, target), product]
 
 
-def _right(made: Implicit, lowering: Lowering, names: Names, target: Target) -> list[Launch]:
+def _panel(rows: int) -> int:
+    """How many rows are multiplied together, so that few lack in the last panel."""
+    return min(rows, min(PANELS, key=lambda size: -(-rows // size) * size))
+
+
+def _right(made: Implicit, panels: Node, names: Names) -> Launch:
     rows, columns = made.node.shape[-2:]
-    panel = min(rows, min(PANELS, key=lambda size: -(-rows // size) * size))
-    packed = packed_panels(made.node.inputs[0], panel)
     work = rows * columns * prod(axis.extent for axis in made.depth)
     parts = max(min(work // PART_WORK, columns // 64), 1)
     products = prod(axis.extent for axis in made.batch)
     chunk = min(max(CHUNK_WORK // max(work // parts, 1), 1), products * parts)
-    product = ImplicitRight(
+    return ImplicitRight(
         label=label_of([made.node]),
         dtype=made.node.dtype,
         batch=made.batch,
         rows=rows,
-        panel=panel,
+        panel=panels.shape[-1],
         depth=made.depth,
         columns=made.columns,
-        a=_panel_offset(made, packed),
+        a=_panel_offset(made, panels),
         b=made.b.offset,
         in_place=is_in_place(made),
         parts=parts,
         chunk=chunk,
-        memories=(names.written(packed), names.read(made.b.node), names.written(made.node)),
+        memories=(names.written(panels), names.read(made.b.node), names.written(made.node)),
     )
-    return [*_packing(packed, lowering, names, target), product]
 
 
 def packed_panels(a: Node, panel: int) -> Node:
@@ -97,11 +106,12 @@ def _panel_offset(made: Implicit, packed: Node) -> Index:
     """Where the panels of each product begin."""
     lead = packed.shape[:-3]
     own = made.batch[len(made.batch) - len(lead) :]
-    at = tuple(of_axis(Axis(axis.number, min(axis.extent, n))) for axis, n in zip(own, lead, strict=True))
+    pairs = zip(own, lead, strict=True)
+    at = tuple(of_axis(Axis(axis.number, min(axis.extent, n))) for axis, n in pairs)
     return row_major(at, lead) * prod(packed.shape[-3:])
 
 
-def _left(made: Implicit, lowering: Lowering, names: Names, target: Target) -> list[Launch]:
+def _left(made: Implicit, a: Reading, names: Names) -> list[Launch]:
     node = made.node
     rows, steps = node.shape[-2], prod(axis.extent for axis in made.depth)
     work = node.type.size * steps
@@ -119,11 +129,11 @@ def _left(made: Implicit, lowering: Lowering, names: Names, target: Target) -> l
         rows=made.rows,
         columns=made.columns,
         depth=made.depth,
-        a=made.a.offset,
+        a=a.offset,
         b=made.b.offset,
         shares=shares,
         ranges=ranges,
-        memories=(names.read(made.a.node), names.read(made.b.node), shared),
+        memories=(names.read(a.node), names.read(made.b.node), shared),
     )
     if shares == 1:
         return [product]

@@ -156,9 +156,7 @@ def matrix(node: Node, lowering: Lowering) -> Matrix | None:
     return Matrix(value.node, base, row, column, (rows.extent, columns.extent))
 
 
-def operands_to_store(
-    order: Iterable[Node], lowering: Lowering, target: Target = C
-) -> set[Node]:
+def operands_to_store(order: Iterable[Node], lowering: Lowering, target: Target = C) -> set[Node]:
     """What must be stored so that products and sorts can read their operands where they are."""
     found: set[Node] = set()
     for node in order:

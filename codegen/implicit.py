@@ -147,9 +147,7 @@ def is_in_place(made: Implicit) -> bool:
     return made.b.offset.coefficient(last) == 1 and last.extent >= 2 * LEAST_COLUMNS
 
 
-def _split(
-    node: Node, space: _Space, left: Reading | None, right: Reading
-) -> Implicit | None:
+def _split(node: Node, space: _Space, left: Reading | None, right: Reading) -> Implicit | None:
     """The product over axes of which all offsets are sums."""
     readings = (right,) if left is None else (left, right)
     offsets = {each.offset for each in readings}

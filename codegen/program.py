@@ -95,6 +95,7 @@ class _Making:
         self.memories = {node: Memory(node.dtype, node.type.size, "output") for node in outputs}
         self.outside = outside
         self.checks: list[Check] = []
+        self.packed: set[Node] = set()
         self.names = Names(self.written, self.read, self.check)
 
     def written(self, node: Node) -> Memory:
@@ -126,7 +127,7 @@ class _Making:
             return make(step.alone, lowering, self.names, target)
         implicit = implicit_in(step.alone, lowering, target)
         if implicit is not None:
-            return implicit_launches(implicit, lowering, self.names, target)
+            return implicit_launches(implicit, lowering, self.names, target, self.packed)
         return [self._product(step.alone, lowering, target)]
 
     def _repeat(self, loop: Loop, target: Target) -> Repeat:

@@ -101,7 +101,8 @@ def left_view(launch: ImplicitLeft) -> ImplicitLeftView:
         spell.part(launch.a, batch, launch.a.constant),
         spell.part(launch.b, batch, launch.b.constant),
     )
-    row_offset, column_offset = spell.part(launch.a, launch.rows), spell.part(launch.b, launch.columns)
+    row_offset = spell.part(launch.a, launch.rows)
+    column_offset = spell.part(launch.b, launch.columns)
     rows, columns, steps = (_extent(each) for each in (launch.rows, launch.columns, depth))
     panels = [size for size in PANELS if size <= max(rows, PANELS[-1])]
     return ImplicitLeftView(

@@ -85,7 +85,7 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
         arena=plan.nbytes,
         arena_number=len(program.inputs) + len(program.outputs),
         matmuls=tuple(sorted({view.short for view in products})),
-        lanes=any(isinstance(view, ImplicitLeftView | ImplicitRightView) for view in named),
+        vectors=any(isinstance(view, ImplicitLeftView | ImplicitRightView) for view in named),
         sorts=tuple(sorted({view.short for view in named if isinstance(view, SortingView)})),
         many_calls=calls > MANY_CALLS,
     )

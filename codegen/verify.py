@@ -7,6 +7,7 @@ it is made, and not by what it computes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from .kernel import (
     Accumulate,
     Argument,
     Combine,
+    ImplicitLeft,
+    ImplicitRight,
     Kernel,
     Launch,
     Let,
@@ -130,6 +133,8 @@ def _faults(launch: Launch, program: Program) -> Iterable[str]:
         return [*_scopes(launch), *_accesses(launch), *_checks(launch, program)]
     if isinstance(launch, Sorting):
         return _sorting(launch)
+    if isinstance(launch, ImplicitLeft | ImplicitRight):
+        return _implicit(launch)
     return _combine(launch) if isinstance(launch, Combine) else _product(launch)
 
 
@@ -176,6 +181,31 @@ def _product(launch: Product) -> Iterator[str]:
             and not 0 <= low <= high < memory.size
         ):
             yield f"a matrix lies from {low} to {high} in {memory}"
+
+
+def _implicit(launch: ImplicitLeft | ImplicitRight) -> Iterator[str]:
+    products, columns, depth = (
+        prod(axis.extent for axis in axes) for axes in (launch.batch, launch.columns, launch.depth)
+    )
+    a, b, c = launch.memories
+    if isinstance(launch, ImplicitRight):
+        rows, shares = launch.rows, 1
+        reach = -(-rows // launch.panel) * launch.panel * depth - 1
+        axes = {launch.a: launch.batch, launch.b: (*launch.batch, *launch.depth, *launch.columns)}
+    else:
+        rows, shares, reach = prod(axis.extent for axis in launch.rows), launch.shares, 0
+        axes = {
+            launch.a: (*launch.batch, *launch.rows, *launch.depth),
+            launch.b: (*launch.batch, *launch.depth, *launch.columns),
+        }
+    if c.size != shares * products * rows * columns:
+        yield f"{shares} x {products} results of {rows} x {columns} for {c}"
+    for offset, further, memory in ((launch.a, reach, a), (launch.b, 0, b)):
+        low, high = offset.bounds()
+        if not offset.is_affine() or not offset.axes() <= set(axes[offset]):
+            yield f"the place {offset} is no sum over its axes"
+        if not 0 <= low <= high + further < memory.size:
+            yield f"an operand lies from {low} to {high + further} in {memory}"
 
 
 def _checks(kernel: Kernel, program: Program) -> Iterator[str]:

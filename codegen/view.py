@@ -243,6 +243,6 @@ class ProgramView:
     arena: int
     arena_number: int
     matmuls: tuple[str, ...]
-    lanes: bool
+    vectors: bool
     sorts: tuple[str, ...]
     many_calls: bool

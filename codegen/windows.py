@@ -120,8 +120,10 @@ def part_of_product(made: Node) -> Node | None:
     ends = zip(made.inputs[0].shape[lead:], starts[lead:], sizes[lead:], strict=True)
     high = tuple(h - (n - a - b) for h, (n, a, b) in zip(high, ends, strict=True))
     low = tuple(count - start for count, start in zip(low, starts[lead:], strict=True))
-    if made.type.size == 0 or any(max(-a, 0) + max(-b, 0) >= n for a, b, n in zip(
-        low, high, inside.shape[axes[0] :], strict=True)):
+    if made.type.size == 0 or any(
+        max(-a, 0) + max(-b, 0) >= n
+        for a, b, n in zip(low, high, inside.shape[axes[0] :], strict=True)
+    ):
         return None
     span = seen.shape[seen.ndim - rank :]
     fewer = _lines(inside, low, high, span, dilations)
@@ -176,7 +178,8 @@ def sum_of_products(made: Node) -> Node | None:
     if not whole or any(axis >= lead for axis in axes) or not (slides(a) or slides(b)):
         return None
     if not slides(a):
-        turned = reduction.sum(contraction.matmul_op(contraction.swapped(b), contraction.swapped(a)), axes)
+        other = contraction.matmul_op(contraction.swapped(b), contraction.swapped(a))
+        turned = reduction.sum(other, axes)
         deep = sum_of_products(turned)
         assert deep is not None
         return contraction.swapped(deep)

@@ -1,6 +1,6 @@
 /* Vectors of the processor for products that read their operands through index maps. */
-#ifndef GRADC_LANES_H
-#define GRADC_LANES_H
+#ifndef GRADC_VECTORS_H
+#define GRADC_VECTORS_H
 
 #if defined(__AVX512F__)
 #define GRADC_VECTOR_BYTES 64
@@ -11,7 +11,7 @@
 #endif
 
 /* The elements of the widest vector that is not wider than `count` of them (or 16 bytes). */
-#define GRADC_LANES(type, count)                                                 \
+#define GRADC_FITTING(type, count)                                                 \
     ((int)((GRADC_VECTOR_BYTES >= 64 && (count) * sizeof(type) >= 64   ? 64      \
             : GRADC_VECTOR_BYTES >= 32 && (count) * sizeof(type) >= 32 ? 32      \
                                                                        : 16) /   \
