@@ -1,4 +1,4 @@
-"""Convolutions are products through index maps: right for every shape, and no windows are stored."""
+"""Convolutions are products through index maps: right for every shape, no windows stored."""
 
 from math import prod
 
