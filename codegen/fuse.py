@@ -176,7 +176,8 @@ def _stored_for(node: Node, lowering: Lowering, target: Target) -> set[Node]:
         return {_readable(each) for each in node.inputs if not _is_readable(each, lowering)}
     left = {_base(node.inputs[0], lowering)} if made.a is None else set()
     wanted = made.stored | {each for each in left if each.op.kind in COMPUTED}
-    return {each for each in wanted - lowering.in_memory if each.op is not sources.input_}
+    lacks = (each for each in wanted if each not in lowering.in_memory)
+    return {each for each in lacks if each.op is not sources.input_}
 
 
 def implicit_in(node: Node, lowering: Lowering, target: Target) -> Implicit | None:

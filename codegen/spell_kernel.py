@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from ..tracer.ops.kinds import Reduction
 from .fission import FissionPiece, pieces_of
 from .index import Axis
+from .interior import middle_of
 from .kernel import Accumulate, Accumulator, Kernel, Let, Put, Stage, Statement
 from .spelling import (
     HALVES,
+    READ,
     STORED,
     Speller,
     cast_text,
@@ -24,7 +26,15 @@ from .spelling import (
 )
 from .target import Target
 from .value import Apply, Load, Slot, Value, indices_of
-from .view import AccumulatorView, ArgumentView, KernelView, LoopView, PieceView, StageView
+from .view import (
+    AccumulatorView,
+    ArgumentView,
+    InsideView,
+    KernelView,
+    LoopView,
+    PieceView,
+    StageView,
+)
 
 BLOCK = 512
 """Elements whose float32 sum is taken before it is added to a float64 one, and of which the pieces
@@ -87,7 +97,7 @@ class KernelSpelling:
             title=title_of(kernel),
             arguments=tuple(
                 ArgumentView(
-                    STORED[each.memory.dtype], each.name, number, each.per_chunk, each.written
+                    READ[each.memory.dtype], each.name, number, each.per_chunk, each.written
                 )
                 for number, each in enumerate(kernel.arguments)
             ),
@@ -136,10 +146,11 @@ class KernelSpelling:
         length = inner[-1].extent if inner else 0
         cut = pieces_of(stage.body, self.kernel.names) if simd and length >= LEAST_LENGTH else ()
         pieces = tuple(self._piece(each, within) for each in cut) if len(cut) > 1 else ()
+        body = tuple(self._statement(each, inside=True) for each in stage.body)
         return StageView(
             row=tuple(self._statement(each, inside=False) for each in stage.row),
             loops=tuple(self._loop(number, axis) for number, axis in enumerate(inner)),
-            body=tuple(self._statement(each, inside=True) for each in stage.body),
+            body=body,
             after=tuple(self._statement(each, inside=False) for each in stage.after),
             row_accumulators=tuple(part for part in parts if part.scope == "row"),
             parts=parts,
@@ -156,6 +167,7 @@ class KernelSpelling:
                 )
             ),
             kept_size=min(length, BLOCK),
+            inside=None if parts or carries or pieces else self._inside(stage, inner),
         )
 
     def _piece(self, piece: FissionPiece, within: Iterable[Accumulator]) -> PieceView:
@@ -169,6 +181,18 @@ class KernelSpelling:
             kept=tuple((let.name, f"between{place}") for let, place in piece.kept),
             clauses=_clauses(each for each in within if each in reduced),
         )
+
+    def _inside(self, stage: Stage, inner: tuple[Axis, ...]) -> InsideView | None:
+        """The part of the last loop of `stage` in which no padding is met."""
+        cut = self.kernel.split == "inner" and len(inner) == 1
+        middle = None if cut or not inner else middle_of(stage, inner[-1])
+        if middle is None:
+            return None
+        asked = " && ".join(self.speller.condition(each) for each in middle.outer)
+        self.speller.holds = middle.holds
+        body = tuple(self._statement(each, inside=True) for each in stage.body)
+        self.speller.holds = frozenset()
+        return InsideView(middle.begin, middle.end, inner[-1].extent, asked, body)
 
     def _is_looped(self, accumulator: Accumulator, stage: Stage) -> bool:
         """Whether the accumulator needs a part of its own in the innermost loop."""

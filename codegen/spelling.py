@@ -52,6 +52,9 @@ STORED = {
 }
 """The C types of elements in memory."""
 
+READ = STORED | {bool_: "uint8_t"}
+"""The same as kernels in C see them: gcc makes no vectors of what is loaded as a bool."""
+
 INTEGER_NAMES = {uint8: "u8", int8: "i8", int16: "i16", int32: "i32", int64: "i64"}
 
 
@@ -121,6 +124,7 @@ class Speller:
         self.axes = axes
         self.arguments = arguments
         self.checks = checks
+        self.holds: frozenset[Condition] = frozenset()
 
     def name(self, value: Value) -> str:
         """A value as an operand."""
@@ -171,8 +175,8 @@ class Speller:
         return " && ".join(tests) or "true"
 
     def conditions(self, conditions: tuple[Condition, ...]) -> str:
-        """All of the conditions."""
-        return " && ".join(self.condition(each) for each in conditions)
+        """All of the conditions of which it is not known that they hold."""
+        return " && ".join(self.condition(each) for each in conditions if each not in self.holds)
 
     # ---- values
 
@@ -186,7 +190,8 @@ class Speller:
             return f"({computed_type(value.dtype)})({self.index(value.index)})"
         if isinstance(value, Select):
             asked = self.conditions(value.conditions)
-            return f"{asked} ? {self.name(value.inside)} : {self.name(value.outside)}"
+            inside = self.name(value.inside)
+            return f"{asked} ? {inside} : {self.name(value.outside)}" if asked else inside
         assert isinstance(value, Apply)
         return self._apply(value)
 
@@ -194,9 +199,8 @@ class Speller:
         array = self.arguments[value.node]
         offset = value.offset.plus(-self.starts.get(array, 0))
         element = loaded(array, self.index(offset), value.dtype)
-        return (
-            f"{self.conditions(value.conditions)} ? {element} : 0" if value.conditions else element
-        )
+        asked = self.conditions(value.conditions)
+        return f"{asked} ? {element} : 0" if asked else element
 
     def _apply(self, value: Apply) -> str:
         if value.op is cast:
@@ -258,7 +262,7 @@ def loaded(array: str, offset: str, dtype: DType) -> str:
     """The element of `array` at `offset`, in its computing type."""
     if dtype in HALVES:
         return f"gradc_load_{half_name(dtype)}({array} + {offset})"
-    return f"{array}[{offset}]"
+    return f"({array}[{offset}] != 0)" if dtype is bool_ else f"{array}[{offset}]"
 
 
 def stored(array: str, offset: str, value: str, dtype: DType, how: str) -> str:

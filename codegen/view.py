@@ -55,11 +55,26 @@ class PieceView:
 
 
 @dataclass(frozen=True)
+class InsideView:
+    """A part of a loop in which conditions hold that are asked for at its ends.
+
+    `asked` is what must hold besides, and does not change in the loop.
+    """
+
+    begin: int
+    end: int
+    extent: int
+    asked: str
+    body: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class StageView:
     """A stage: `row`, then `loops` around `body`, then `after`.
 
     Where the body is in `pieces`, `kept` are the types and names of the arrays, of `kept_size`
     elements, by which they hand on values.
+    Where `inside` is there, the last of the loops falls into parts.
     """
 
     row: tuple[str, ...]
@@ -75,6 +90,7 @@ class StageView:
     pieces: tuple[PieceView, ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
     kept_size: int = 0
+    inside: InsideView | None = None
 
 
 @dataclass(frozen=True)
