@@ -35,7 +35,7 @@ def without_short_axes(kernel: Kernel) -> Kernel:
 
 def _short(kernel: Kernel) -> tuple[Axis, ...]:
     """The axes to write out: those behind the last long one, and short ones in conditions."""
-    long_axes = [axis for axis in kernel.inner if axis.extent >= LEAST_LANES]
+    long_axes = [axis for axis in kernel.inner if axis.extent > SHORT]
     if kernel.split != "rows" or kernel.ordered or not long_axes or _is_positional(kernel):
         return ()
     behind = kernel.inner[kernel.inner.index(long_axes[-1]) + 1 :]
