@@ -28,8 +28,10 @@ from gradc.tracer.dtypes import float64
 from gradc.tracer.graph import Graph
 from gradc.tracer.ops import OPS, contraction, reduction
 from gradc.tracer.ops import elementwise as e
-from graphs.build import graph_of
+from graphs.build import composed, graph_of
 from graphs.named import EVERY, LARGER
+
+from gradc import functional as F
 
 A, B, C_AXIS = Axis(0, 4), Axis(1, 5), Axis(2, 3)
 i, j = of_axis(A), of_axis(B)
@@ -56,6 +58,9 @@ def test_every_operator_is_sound(name: str) -> None:
 X = leaf(0, (40, 50))
 ROWS = graph_of(e.sin(X - reduction.max(X, (1,))))
 COLUMNS = graph_of(reduction.sum(leaf(0, (4000, 50)), (0,)))
+CONVOLUTION = graph_of(
+    composed(F.conv2d, leaf(0, (2, 3, 9, 16), float64), leaf(1, (4, 3, 3, 3), float64))
+)
 PRODUCT = graph_of(contraction.matmul(X, leaf(1, (50, 30))))
 
 Change = Callable[[Program], Program]
@@ -174,6 +179,24 @@ FAULTS: dict[str, tuple[Graph, Change, str]] = {
         PRODUCT,
         lambda program: launch_with(0, memories=(*program.inputs, SMALL))(program),
         "a matrix lies from 0 to 1199",
+    ),
+    "a window behind its memory": (
+        CONVOLUTION,
+        launch_with(1, b=constant(10**6)),
+        "an operand lies from 1000000 to 1000000",
+    ),
+    "a window of another loop": (
+        CONVOLUTION,
+        launch_with(1, b=of_axis(Axis(77, 3))),
+        "is no sum over its axes",
+    ),
+    "a convolution whose results do not fit": (
+        CONVOLUTION,
+        lambda program: launch_with(
+            1,
+            memories=(*program.launches[1].memories[:2], SMALL),  # type: ignore[union-attr]
+        )(program),
+        "1 x 2 results of 4 x 98 for",
     ),
     "a result that is none": (
         ROWS,

@@ -141,7 +141,18 @@ def attention() -> Graph:
     return with_gradients(attend, *leaves)
 
 
-LARGER: dict[str, Callable[[], Graph]] = {"attention": attention}
+def convolutions() -> Graph:
+    """Two convolutions, the second two apart, and their adjoints."""
+
+    def two(x: Node, w: Node, v: Node) -> Node:
+        wide = composed(F.relu, composed(F.conv2d, x, w, None, 1, 1))
+        return composed(F.conv2d, wide, v, None, 2, 1)
+
+    weights = leaf(1, (5, 2, 3, 3), float32), leaf(2, (3, 5, 3, 3), float32)
+    return with_gradients(two, leaf(0, (2, 2, 9, 11), float32), *weights)
+
+
+LARGER: dict[str, Callable[[], Graph]] = {"attention": attention, "convolutions": convolutions}
 """Graphs that are no golden files."""
 
 EVERY = {**NAMED, **LARGER}

@@ -1,0 +1,70 @@
+"""The adjoints of convolutions are rewritten as products over windows, and stay what they are."""
+
+import numpy as np
+import pytest
+from contract.compute import leaf
+from gradc.codegen.simplify import simplified
+from gradc.codegen.windows import overlapping_product, part_of_product, slides, sum_of_products
+from gradc.tracer.dtypes import float64, int64
+from gradc.tracer.graph import Graph
+from gradc.tracer.interpret import interpret
+from gradc.tracer.ops import contraction, movement, reduction, window
+from graphs.build import composed, graph_of, with_gradients
+from graphs.compiled import sample
+
+from gradc import functional as F
+
+X, W = leaf(0, (2, 4, 9, 8), float64), leaf(1, (6, 2, 3, 2), float64)
+
+
+def convolved(stride: int, padding: int, dilation: int) -> Graph:
+    sizes = (None, stride, padding, dilation, 2)
+    return with_gradients(lambda x, w: composed(F.conv2d, x, w, *sizes), X, W)
+
+
+def count(graph: Graph, name: str) -> int:
+    return sum(node.op.name == name for node in graph.nodes())
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("padding", [0, 1, 4])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_values_stay(stride: int, padding: int, dilation: int) -> None:
+    graph = convolved(stride, padding, dilation)
+    arrays = sample(graph)
+    found = interpret(simplified(graph), arrays, [], [])
+    for x, y in zip(found, interpret(graph, arrays, [], []), strict=True):
+        np.testing.assert_allclose(x, y, 1e-11, 1e-12)
+
+
+@pytest.mark.parametrize("padding", [0, 1, 4])
+def test_no_windows_are_added_up(padding: int) -> None:
+    made = simplified(convolved(1, padding, 1))
+    assert count(made, "unwindow") == count(made, "sum") == count(made, "add") == 0
+    assert count(made, "matmul") == 3
+
+
+def test_the_padding_is_not_computed_first_and_dropped_then() -> None:
+    made = simplified(convolved(1, 1, 1))
+    sizes = {node.shape[-1] for node in made.nodes() if node.op.name == "matmul"}
+    assert sizes == {72 + 9, 9 * 8, 3}
+
+
+def test_windows_apart_are_left_alone() -> None:
+    assert count(simplified(convolved(2, 1, 1)), "unwindow") == 1
+
+
+def test_what_is_no_convolution_is_left_alone() -> None:
+    a, b = leaf(0, (3, 4, 5), float64), leaf(1, (3, 5, 6), float64)
+    product = contraction.matmul(a, b)
+    assert not slides(product)
+    assert sum_of_products(reduction.sum(product, (0,))) is None
+    assert part_of_product(movement.slice_(product, 2, 1, 3)) is None
+    spread = window.unwindow(leaf(0, (4, 5, 2), float64), (1,), (1,), (1,), (6,))
+    assert overlapping_product(reduction.sum(spread, (2,))) is None
+
+
+def test_whole_numbers_are_left_alone() -> None:
+    a, b = leaf(0, (3, 4, 5), int64), leaf(1, (3, 5, 6), int64)
+    assert sum_of_products(reduction.sum(contraction.matmul(a, b), (0,))) is None
+    assert graph_of(a).nodes()
