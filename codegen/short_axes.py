@@ -13,7 +13,7 @@ from itertools import product
 
 from .index import Axis, Index, constant, substituted
 from .kernel import Kernel, Let, Stage, Statement
-from .layout import LEAST_LANES, SHORT, Substitution
+from .layout import SHORT, Substitution
 from .lower import Builder
 from .value import Cached, Held, Load, Number, Slot, Value, condition_index, indices_of
 
