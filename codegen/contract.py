@@ -29,6 +29,9 @@ CHUNK_WORK = 1 << 19
 PANELS = (6, 5, 4, 3)
 """Rows of a panel, the best first: so many vectors of sums stay in registers."""
 
+COST_OF_STEP = 3
+"""What a step of the depth costs besides its rows, in tenths of one."""
+
 MOST_SHARES = 8
 SHARE_BYTES = 1 << 20
 """Shares of a sum over images, and what they may take in memory."""
@@ -57,8 +60,8 @@ def implicit_launches(
 
 
 def _panel(rows: int) -> int:
-    """How many rows are multiplied together, so that few lack in the last panel."""
-    return min(rows, min(PANELS, key=lambda size: -(-rows // size) * size))
+    """How many rows are multiplied together: many, but so that few lack in the last panel."""
+    return min(rows, min(PANELS, key=lambda size: -(-rows // size) * (10 * size + COST_OF_STEP)))
 
 
 def _right(made: Implicit, panels: Node, names: Names) -> Launch:

@@ -17,7 +17,7 @@ from ..tracer.ir import Node, Op, node, on_behalf_of, topological
 from ..tracer.ops import elementwise, movement, reduction, sources, window
 from ..tracer.ops.kinds import Elementwise, Reduction, cast_to
 from .unroll import unrolled
-from .windows import overlapping_product, part_of_product, sum_of_products
+from .windows import is_worth_a_kernel, overlapping_product, part_of_product, sum_of_products
 
 FILLING = (movement.pad_op, window.unwindow_op)
 """Movements whose result has elements that are none of the input's."""
@@ -261,7 +261,7 @@ def sum_of_equals(made: Node) -> Node | None:
 def product_with_vector(made: Node) -> Node | None:
     """A product with a single row or column is a sum of products: no BLAS call pays for it."""
     a, b = made.inputs
-    if not made.dtype.is_float or 1 not in made.shape[-2:]:
+    if not made.dtype.is_float or 1 not in made.shape[-2:] or is_worth_a_kernel(made):
         return None
     left = movement.reshape(a, (*a.shape, 1))
     right = movement.reshape(b, (*b.shape[:-2], 1, *b.shape[-2:]))

@@ -12,6 +12,7 @@ from math import prod
 
 from ..tracer.ir import Node, Shape
 from ..tracer.ops import contraction, movement, reduction, window
+from .unroll import MOST_ELEMENTS
 
 DEPTH = 12
 """How far below a product windows are looked for."""
@@ -21,7 +22,8 @@ def overlapping_product(made: Node) -> Node | None:
     """Products added up where windows overlap: one product over the windows of the other operand.
 
     The sum over k of (a b)[k, h - k d] is the product of a, its window backwards, with the windows
-    of b that begin at h - (K - 1) d, where what is outside of b is 0.
+    of b that begin at h - (K - 1) d, where what is outside of b is 0. A product whose depth is 1 is
+    no more than its elements, which are as cheap where they are added up.
     """
     (spread,), (summed,) = made.inputs, made.attrs
     if spread.op is not window.unwindow_op or not made.dtype.is_float:
@@ -32,6 +34,8 @@ def overlapping_product(made: Node) -> Node | None:
     space = tuple(range(spread.ndim - 2 * rank, spread.ndim - rank))
     product = _product_of_places(spread.inputs[0], rank)
     if product is None or summed != ends or axes != space or any(s != 1 for s in strides):
+        return None
+    if product.inputs[0].shape[-1] == 1:
         return None
     span = spread.shape[spread.ndim - rank :]
     places = spread.inputs[0].shape[spread.ndim - 2 * rank : spread.ndim - rank]
@@ -193,6 +197,12 @@ def sum_of_products(made: Node) -> Node | None:
         movement.reshape(right, (*batch, depth, b.shape[-1])),
     )
     return movement.reshape(deep, made.shape)
+
+
+def is_worth_a_kernel(made: Node) -> bool:
+    """Whether the product `made` of a single row with windows is too deep to be written out."""
+    a, b = made.inputs
+    return made.shape[-2] == 1 and a.shape[-1] > MOST_ELEMENTS and slides(b)
 
 
 def slides(x: Node) -> bool:
