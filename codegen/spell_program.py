@@ -146,10 +146,10 @@ def _launch(launch: Launch, name: str, pointers: Mapping[Memory, Pointer]) -> La
         work = launch.c.shape[0] * launch.c.shape[1] * launch.a.shape[1] * chunks
     elif isinstance(launch, Sorting):
         chunks, work = launch.chunks, launch.chunks * CHUNK_WORK
-    elif isinstance(launch, Combine):
-        chunks, work = 1, 0
-    else:
+    elif isinstance(launch, ImplicitLeft | ImplicitRight):
         chunks, work = launch.chunks, work_of(launch)
+    else:
+        chunks, work = 1, 0
     parallel = chunks > 1 and work >= PARALLEL_WORK
     return LaunchView(name, touched, chunks, parallel, launch.label)
 
