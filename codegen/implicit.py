@@ -30,6 +30,9 @@ MOST_DEPTH = 1 << 14
 MOST_PACKED = 1 << 12
 """Steps of the depth where the rows of the right operand are copied together."""
 
+FARTHEST = (1 << 31) - 1
+"""The last place that a kernel can name: it keeps places as int32_t."""
+
 REPEATS = 1.5
 """How often, at least, each element in memory occurs in an operand that is worth it."""
 
@@ -158,7 +161,7 @@ def _split(node: Node, space: _Space, left: Reading | None, right: Reading) -> I
         for axis in (space.row, space.column, space.depth)
     )
     moved = [Reading(each.node, substituted(each.offset, image, {})) for each in readings]
-    if not all(each.offset.is_affine() for each in moved):
+    if not all(each.offset.is_affine() and each.offset.bounds()[1] <= FARTHEST for each in moved):
         return None
     a = moved[0] if left is not None else None
     return Implicit(node, space.batch, rows, columns, depth, a, moved[-1])

@@ -159,3 +159,11 @@ def test_chunks_follow_from_extents() -> None:
     for each in written(graph, C).program.launches:
         if isinstance(each, ImplicitLeft | ImplicitRight):
             assert each.chunks >= 8
+
+
+def test_what_lies_too_far_away_is_no_implicit_product() -> None:
+    """Places are kept as 32 bits."""
+    for channels, expected in ((1, 1), (1 << 12, 0)):
+        x, w = leaf(0, (1, channels, 1024, 1024), float32), leaf(1, (2, channels, 3, 3), float32)
+        launches = written(graph_of(composed(F.conv2d, x, w)), C).program.launches
+        assert sum(isinstance(each, ImplicitRight) for each in launches) == expected
