@@ -142,11 +142,11 @@ def attention() -> Graph:
 
 
 def convolutions() -> Graph:
-    """Two convolutions, the second two apart, and their adjoints."""
+    """Two convolutions, the windows of the second spread, and their adjoints."""
 
     def two(x: Node, w: Node, v: Node) -> Node:
         wide = composed(F.relu, composed(F.conv2d, x, w, None, 1, 1))
-        return composed(F.conv2d, wide, v, None, 2, 1)
+        return composed(F.conv2d, wide, v, None, 1, 0, 2)
 
     weights = leaf(1, (5, 2, 3, 3), float32), leaf(2, (3, 5, 3, 3), float32)
     return with_gradients(two, leaf(0, (2, 2, 9, 11), float32), *weights)
