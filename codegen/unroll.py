@@ -73,13 +73,13 @@ def _joined(elements: list[Node], join: Callable[[Node, Node], Node]) -> Node:
 
 def _position(elements: list[Node], largest: bool) -> Node:
     """The number of the first best element; the first NaN is better than all numbers."""
-    better_than = e.gt if largest else e.lt
+    no_better = e.le if largest else e.ge
 
     def step(best: tuple[Node, Node], entry: tuple[int, Node]) -> tuple[Node, Node]:
         (value, place), (number, x) = best, entry
-        better = better_than(x, value)
+        better = e.logical_not(no_better(x, value))
         if x.dtype.is_float:
-            better = e.bit_or(better, e.bit_and(e.isnan(x), e.logical_not(e.isnan(value))))
+            better = e.bit_and(better, e.logical_not(e.isnan(value)))
         return e.where(better, x, value), e.where(better, _place(number), place)
 
     first = (elements[0], _place(0))
