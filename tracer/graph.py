@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from .ir import Node, node, topological, with_inputs
 from .ops import sources
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graph:
     """A set of output nodes over canonically numbered leaves.
 
     `inputs` are the tensor leaves, by slot; `floats` and `ints` count the run-time scalars.
+    `order` are all nodes, inputs first; `known` is for what others compute of the graph once.
     """
 
     inputs: tuple[Node, ...]
@@ -21,9 +23,19 @@ class Graph:
     ints: int
     outputs: tuple[Node, ...]
 
+    @cached_property
+    def order(self) -> tuple[Node, ...]:
+        """All nodes, inputs first."""
+        return tuple(topological(self.outputs))
+
+    @cached_property
+    def known(self) -> dict[str, str]:
+        """What has been computed of the graph, by name."""
+        return {}
+
     def nodes(self) -> list[Node]:
         """All nodes, inputs first."""
-        return topological(self.outputs)
+        return list(self.order)
 
 
 @dataclass(frozen=True, slots=True)

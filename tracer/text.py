@@ -35,8 +35,11 @@ def show(graph: Graph) -> str:
 
 
 def digest(graph: Graph) -> str:
-    """The sha256 of the graph's text."""
-    return sha256(show(graph))
+    """The sha256 of the graph's text, which is written once for it."""
+    known = graph.known.get("digest")
+    if known is None:
+        known = graph.known["digest"] = sha256(show(graph))
+    return known
 
 
 def _attribute(value: Any) -> str:

@@ -113,6 +113,10 @@ class Elementwise(Op):
 
     def __call__(self, *operands: Node, attrs: Attributes = ()) -> Node:
         """The node of this operator; operands of different types are cast to the common one."""
+        last = operands[-1].type.dtype
+        alike = not self.condition and all(each.type.dtype is last for each in operands)
+        if alike and DOMAINS[self.domain](last) is last:  # most are, and there are many
+            return node(self, operands, attrs)
         data = operands[self.condition :]
         common = reduce(promote, (each.dtype for each in data))
         dtype = operand_type(self.name, self.domain, common)
@@ -122,7 +126,10 @@ class Elementwise(Op):
 
     def infer(self, types: Types, attrs: Attributes) -> TensorType:
         """Broadcast shapes; the dtype of the operands, or bool."""
-        operand = types[-1].dtype
+        first, operand = types[0], types[-1].dtype
+        plain = not self.condition and all(each == first for each in types)
+        if plain and DOMAINS[self.domain](operand) is operand:
+            return first if self.result == "same" else first._replace(dtype=bool_)
         require_dtype(self.name, types[: self.condition], bool_)
         require_dtype(
             self.name, types[self.condition :], operand_type(self.name, self.domain, operand)
