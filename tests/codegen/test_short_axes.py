@@ -18,6 +18,7 @@ from graphs.compiled import Compiled, sample, written
 from gradc import functional as F
 
 IMAGE = leaf(0, (3, 4, 28, 28), float64)
+PAIRS = leaf(0, (3, 2), float64)
 LINES = leaf(0, (50, 30, 2), float64)
 
 
@@ -29,6 +30,12 @@ GRAPHS = {
     "pooling of 2 x 2 and its adjoint": pooled(2, 2),
     "pooling of 3 x 3, two apart": pooled(3, 2),
     "pooling of 4 x 4, four apart": pooled(4, 4),
+    "pairs of which some are padding": graph_of(movement.pad(PAIRS, (1, 0), (3, 0))),
+    "pairs of which some are padding, and more": graph_of(
+        reduction.sum(leaf(1, (7, 2), float64) * leaf(2, (7, 2), float64), (0, 1)),
+        movement.pad(PAIRS, (1, 0), (3, 0)),
+        reduction.sum(leaf(2, (7, 2), float64), (0, 1)),
+    ),
     "pairs": graph_of(LINES * LINES),
     "sums of pairs": graph_of(reduction.sum(LINES * 3.0, (1, 2))),
     "a few of each": graph_of(movement.stepped(LINES, (0, 3, 0), (50, 9, 2), (1, 3, 1)) * 2.0),
