@@ -88,3 +88,68 @@ def test_jacobian():
 def test_a_function_with_several_numbers_is_an_error():
     with pytest.raises(ValueError, match="single number"):
         autodiff.grad(lambda x: x * 2)(x64())
+
+
+# ---- checks of derivatives
+
+
+class Cube(autodiff.Function):
+    """x ** 3, with a factor in the derivative that should be 3."""
+
+    def __init__(self, factor=3.0):
+        self.factor = factor
+
+    def forward(self, x):
+        self.x = x
+        return x**3
+
+    def backward(self, g):
+        return g * self.factor * self.x**2
+
+
+def test_hessian():
+    x = x64()
+    matrix = np.array([[2.0, 1, 0], [0, 3, 1], [4, 0, 5]])
+    found = autodiff.hessian(lambda x: F.dot(x, F.matmul(x64(matrix), x)) + (x**3).sum(), x)
+    assert np.allclose(found.numpy(), matrix + matrix.T + np.diag(6 * X))
+
+
+def test_right_derivatives_are_found_right():
+    a, b = x64(np.ones((2, 3)) * 0.5), X.astype("float32")
+    function = lambda a, n, b: [F.tanh(a * b) ** n, F.softmax(a, -1), F.exp(b)]  # noqa: E731
+    assert autodiff.check_grad(function, (a, 2, b), order=2) < 1e-8
+    assert autodiff.check_grad(lambda x: Cube()(x), (x64(),), order=2) < 1e-8
+
+
+def test_wrong_derivatives_are_found_wrong():
+    with pytest.raises(autodiff.WrongDerivativeError, match=r"argument 1 differs most \(at "):
+        autodiff.check_grad(lambda a, b: a * Cube(3.001)(b), (x64(), x64()))
+
+
+def test_wrong_second_derivatives_are_found_wrong():
+    class Once(autodiff.Function):
+        """exp, whose derivative is right, and a constant to all further ones."""
+
+        def forward(self, x):
+            self.y = F.exp(x)
+            return self.y
+
+        def backward(self, g):
+            return g * self.y.detach()
+
+    assert autodiff.check_grad(lambda x: Once()(x), (x64(),)) < 1e-8
+    with pytest.raises(autodiff.WrongDerivativeError, match="second derivative"):
+        autodiff.check_grad(lambda x: Once()(x), (x64(),), order=2)
+
+
+def test_what_is_no_number_does_not_pass():
+    with pytest.raises(autodiff.WrongDerivativeError, match="nan"):
+        autodiff.check_grad(lambda x: F.log(x), (x64(),))
+
+
+@pytest.mark.parametrize("wrong", [{"order": 3}, {"directions": 0}])
+def test_checks_refuse_what_they_cannot_do(wrong):
+    with pytest.raises(ValueError, match="order 1 or 2"):
+        autodiff.check_grad(lambda x: x, (x64(),), **wrong)
+    with pytest.raises(TypeError, match="at least one floating-point"):
+        autodiff.check_grad(lambda n: n, (3,))

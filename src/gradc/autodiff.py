@@ -1,6 +1,7 @@
 """Gradients: managers, functions with a derivative of their own, and derivatives of functions."""
 
-from .derivatives import grad, hvp, jacobian, jvp, value_and_grad, vjp
+from .check import WrongDerivativeError, check_grad
+from .derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .tracer.function import Function
 from .tracer.grad_manager import GradManager
 from .tracer.no_grad import no_grad
@@ -8,7 +9,10 @@ from .tracer.no_grad import no_grad
 __all__ = [
     "Function",
     "GradManager",
+    "WrongDerivativeError",
+    "check_grad",
     "grad",
+    "hessian",
     "hvp",
     "jacobian",
     "jvp",

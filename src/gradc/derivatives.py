@@ -92,6 +92,11 @@ def hvp(function: Function, args: Sequence[Any], vectors: Sequence[Any]) -> tupl
     return tuple(_differentiated(slope, args, range(len(args)), weights)[1])
 
 
+def hessian(function: Function, x: Any) -> Tensor:
+    """The second derivatives of `function(x)`, a single number: the shape of x, twice."""
+    return jacobian(grad(function), x)
+
+
 def jacobian(function: Function, x: Any) -> Tensor:
     """The derivative of each element of `function(x)`: its shape, followed by the shape of x."""
     rows: list[Tensor] = []
