@@ -140,12 +140,13 @@ class _Checking:
         for at in range(len(self.arrays)):
             single = [self.direction(e) if n == at else e * 0 for n, e in enumerate(self.arrays)]
             parts.append(self.along(found.order, single).difference)
+        worst = int(np.argmax(np.nan_to_num(parts, nan=np.inf)))
         order = "derivative" if found.order == 1 else "second derivative"
         return (
             f"check_grad: along random direction {number} the {order} is {found.by_rule:.10g} by "
             f"the rules and {found.by_differences:.10g} by differences, {found.difference:.2g} "
-            f"apart (tolerance {tolerance:g}); argument {self.places[int(np.argmax(np.nan_to_num(parts, nan=np.inf)))]} "
-            "differs most"
+            f"apart (tolerance {tolerance:g}); argument {self.places[worst]} differs "
+            "most"
         )
 
 
