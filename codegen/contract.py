@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ..tracer.ir import Node
+from ..tracer.ir import Node, node
 from ..tracer.ops import movement
 from ..tracer.ops.reduction import sum as sum_op
 from .assemble import Assembly, Names, label_of
@@ -93,7 +93,8 @@ def packed_panels(a: Node, panel: int) -> Node:
     none = (0,) * a.ndim
     whole = movement.pad(a, none, (*none[:-2], lack, 0))
     lead = a.shape[:-2]
-    split = movement.reshape(whole, (*lead, whole.shape[-2] // panel, panel, a.shape[-1]))
+    shape = (*lead, whole.shape[-2] // panel, panel, a.shape[-1])
+    split = node(movement.reshape_op, (whole,), (shape,))  # of a itself, which may be stored
     order = (*range(len(lead) + 1), len(lead) + 2, len(lead) + 1)
     return movement.transpose(split, order)
 

@@ -28,6 +28,9 @@ LONG = 5000
 FEW_ROUNDS = 4
 """How often the choice of what is stored is made anew where a program has many nodes."""
 
+MOST_PLACES = 16
+"""Places at which an operator may be computed for one element of what needs it."""
+
 STRETCH = 1000
 """Operators of a program that is too long for one kernel, between two places where it is cut."""
 
@@ -76,6 +79,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
     """
     in_memory = set(outputs) | {node for node in order if node.op.kind in ("reduction", *ALONE)}
     in_memory |= between_stretches(order)
+    in_memory |= seen_from_many_places(order, in_memory)
     rounds = FEW_ROUNDS if len(order) > LONG else len(order)
     while True:
         lowering = Lowering(in_memory)
@@ -103,6 +107,29 @@ def between_stretches(order: Sequence[Node]) -> set[Node]:
     for node in order:
         here = stretch.get(node, here)
         found |= {each for each in node.inputs if stretch.get(each, here) != here}
+    return found
+
+
+def seen_from_many_places(order: Sequence[Node], stored: Collection[Node]) -> set[Node]:
+    """Operators that would be computed at many places for each element of what needs them.
+
+    A step of a stencil reads its predecessor at several places, and that its own at several of
+    each: written out, the places multiply with every step.
+    """
+    found: set[Node] = set()
+    places: dict[Node, set[int]] = {}
+    numbers: dict[tuple[int, Node], int] = {}
+    for node in reversed(order):
+        own = places.pop(node, set()) or {0}
+        if node in stored or node.op.kind in ("reduction", *ALONE):
+            own = {0}
+        elif len(own) > MOST_PLACES and (node.op.kind == "elementwise" or len(node.inputs) > 1):
+            found.add(node)
+            own = {0}
+        if node.op.kind == "movement":
+            own = {numbers.setdefault((place, node), len(numbers) + 1) for place in own}
+        for each in node.inputs:
+            places.setdefault(each, set()).update(own)
     return found
 
 

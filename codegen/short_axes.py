@@ -11,11 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from ..tracer.ops.elementwise import where
 from .index import Axis, Index, constant, substituted
 from .kernel import Kernel, Let, Stage, Statement
 from .layout import SHORT, Substitution
 from .lower import Builder
-from .value import Cached, Held, Load, Number, Slot, Value, condition_index, indices_of
+from .value import (
+    Apply,
+    Cached,
+    Held,
+    Load,
+    Number,
+    Select,
+    Slot,
+    Value,
+    condition_index,
+    indices_of,
+)
 
 MOST_STEPS = 16
 MOST_STATEMENTS = 600
@@ -29,20 +41,35 @@ def without_short_axes(kernel: Kernel) -> Kernel:
         return kernel
     writing = _Writing(kernel, gone)
     stages = writing.needed([writing.stage(each) for each in kernel.stages])
-    if any(_asks(each) for stage in stages for each in stage.body):
-        return kernel
     kept = tuple(axis for axis in kernel.inner if axis not in gone)
+    if any(_chooses_apart(stage, kept[-1]) for stage in stages):
+        return kernel
     return replace(kernel, inner=kept, stages=stages, names=writing.names, checks=writing.checks)
 
 
-def _asks(statement: Statement) -> bool:
-    """Whether `statement` still reads under a condition.
+def _chooses_apart(stage: Stage, axis: Axis) -> bool:
+    """Whether something that is read in steps of several elements is needed under a condition.
 
     gcc 12 joins neighbouring reads of this kind whose results are written side by side, and takes
     the conditions of some elements for those of others (shown by tests/codegen/test_short_axes.py).
     """
-    value = statement.value
-    return isinstance(statement, Let) and isinstance(value, Load) and bool(value.conditions)
+    apart: set[Value] = set()
+    for each in stage.body:
+        value = each.value
+        if not isinstance(each, Let):
+            continue
+        if isinstance(value, Load):
+            if value.conditions:
+                return True
+            if value.offset.coefficient(axis) not in (-1, 0, 1):
+                apart.add(value)
+        elif isinstance(value, Select) or (isinstance(value, Apply) and value.op is where):
+            arms = value.operands[:2] if isinstance(value, Select) else value.operands[1:]
+            if not apart.isdisjoint(arms):
+                return True
+        if not apart.isdisjoint(value.operands):
+            apart.add(value)
+    return False
 
 
 def _short(kernel: Kernel) -> tuple[Axis, ...]:

@@ -1,7 +1,7 @@
 """Verification: what must hold for every program, whatever passes have made it.
 
-It is off when programs are built, and on in the tests of every pass: a wrong program is found where
-it is made, and not by what it computes.
+It is on wherever programs are built: a wrong one is found where it is made, and not by what it
+computes. The run time then interprets the graph, and says so.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..tracer.buffer import Buffer
+from ..tracer.errors import GradcError
 from ..tracer.evaluator import Executable, interpreted
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
@@ -35,6 +36,10 @@ INTERPRETED_ELEMENTS = 1 << 14
 
 class CompilerWarning(UserWarning):
     """Programs are interpreted with NumPy, because none can be compiled."""
+
+
+class UnsoundProgramError(GradcError, RuntimeError):
+    """A program that may not be run: an error in gradc, found before it could do harm."""
 
 
 class CompilingEvaluator:
@@ -63,6 +68,8 @@ class CompilingEvaluator:
         except CompilerNotFoundError as error:
             return self._interpreting(graph, f"{error}; programs are interpreted with NumPy")
         except CompileError as error:
+            return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
+        except UnsoundProgramError as error:
             return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
         except OSError as error:  # a full disk, a folder that went away, a limit on files
             return self._interpreting(
@@ -142,7 +149,11 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain, blas: bo
     from ..codegen.pipeline import translate
     from ..tracer.text import show
 
-    made = translate(graph, c_target(blas))
+    try:
+        made = translate(graph, c_target(blas), verify=True)
+    except AssertionError as error:
+        reason = f"gradc made a program that may not be run, which is an error in gradc: {error}"
+        raise UnsoundProgramError(reason) from error
     path = build(made.source.text, toolchain, store)
     manifest = Manifest(
         library=path.parent.name,

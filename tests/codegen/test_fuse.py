@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from contract.compute import leaf
-from gradc.codegen.fuse import cost, fuse, matrix
+from gradc.codegen.fuse import cost, fuse, matrix, seen_from_many_places
 from gradc.codegen.item import values_below
 from gradc.codegen.kernel import Kernel, Let, Memory, Product, Program, memories_of
 from gradc.codegen.lower import Lowering, axes_of
@@ -246,3 +246,19 @@ def test_the_choice_does_not_depend_on_the_order_of_outputs() -> None:
     outputs = graph.outputs[::-1]
     turned = Graph(graph.inputs, graph.floats, graph.ints, outputs)
     assert len(passes(program(turned))) == len(passes(program(graph))) == 1
+
+
+def test_steps_of_a_stencil_do_not_multiply() -> None:
+    """Each of them reads the one before at two places; some are stored, so that it ends."""
+
+    def smoothed(x: Node) -> Node:
+        for _ in range(40):
+            end = (1, x.shape[0] - 1)
+            low, high = (movement.stepped(x, (at,), (end[1],), (1,)) for at in (0, 1))
+            x = e.sin(low + high)
+        return reduction.sum(x, (0,))
+
+    graph = with_gradients(smoothed, leaf(0, (60,), float32))
+    stored = seen_from_many_places(graph.nodes(), set())
+    assert 0 < len(stored) < 40 * 4
+    assert sum(len(each.names) for each in passes(program(graph))) < 40_000

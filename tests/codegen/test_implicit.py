@@ -167,3 +167,18 @@ def test_what_lies_too_far_away_is_no_implicit_product() -> None:
         x, w = leaf(0, (1, channels, 1024, 1024), float32), leaf(1, (2, channels, 3, 3), float32)
         launches = written(graph_of(composed(F.conv2d, x, w)), C).program.launches
         assert sum(isinstance(each, ImplicitRight) for each in launches) == expected
+
+
+def test_what_is_packed_is_what_is_stored() -> None:
+    """The cotangent is stored under one shape and packed under another."""
+    x, w = leaf(0, (1, 1, 16, 12), float32), leaf(1, (8, 1, 4, 1), float32)
+
+    def squares(x: Node, w: Node) -> Node:
+        y = composed(F.conv2d, x, w)
+        return reduction.sum(y * y, (0, 1, 2, 3))
+
+    graph = with_gradients(squares, x, w)
+    arrays = sample(graph)
+    expected = interpret(graph, arrays, [], [])
+    for found, y in zip(Compiled(graph)(arrays), expected, strict=True):
+        np.testing.assert_allclose(found, y, 1e-4, 1e-4 * np.abs(y).max())

@@ -11,6 +11,7 @@ from gradc.codegen.verify import statements
 from gradc.tracer.dtypes import float64
 from gradc.tracer.graph import Graph
 from gradc.tracer.interpret import interpret
+from gradc.tracer.ops import elementwise as e
 from gradc.tracer.ops import movement, reduction
 from graphs.build import composed, graph_of, with_gradients
 from graphs.compiled import Compiled, sample, written
@@ -26,6 +27,15 @@ def pooled(size: int, stride: int) -> Graph:
     return with_gradients(lambda x: composed(F.max_pool2d, x * 2.0, size, stride), IMAGE)
 
 
+def chosen_triples() -> Graph:
+    """What is chosen lies in the reverse order."""
+    x, y, z = (leaf(number, (7, 5, 3), float64) for number in range(3))
+    positive, turned = e.gt(x, x * 0.0), movement.flip(y, 2) * 1.05
+    low = e.exp(e.where(positive, x * 0.0, x))
+    slope = e.where(positive, turned, x * 0.0) + e.where(positive, x * 0.0, turned * 1.67 * low)
+    return graph_of(low, slope, reduction.sum(slope * z, (0, 1, 2)))
+
+
 GRAPHS = {
     "pooling of 2 x 2 and its adjoint": pooled(2, 2),
     "pooling of 3 x 3, two apart": pooled(3, 2),
@@ -36,6 +46,7 @@ GRAPHS = {
         movement.pad(PAIRS, (1, 0), (3, 0)),
         reduction.sum(leaf(2, (7, 2), float64), (0, 1)),
     ),
+    "choices between triples": chosen_triples(),
     "pairs": graph_of(LINES * LINES),
     "sums of pairs": graph_of(reduction.sum(LINES * 3.0, (1, 2))),
     "a few of each": graph_of(movement.stepped(LINES, (0, 3, 0), (50, 9, 2), (1, 3, 1)) * 2.0),

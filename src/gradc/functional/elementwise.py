@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.composite import composite
-from ..tracer.dtypes import DType, bfloat16
+from ..tracer.dtypes import DType, bfloat16, promote
 from ..tracer.ir import Node, Op
 from ..tracer.ops import elementwise as e
 from ..tracer.ops.sources import constant_like, constant_of
@@ -265,6 +265,9 @@ def softplus_of(x: Node) -> Node:
 @composite
 def fmod(x: Node, y: Node) -> Node:
     """x less y times x / y brought to a whole number towards 0: it has the sign of x."""
+    if promote(x.dtype, y.dtype).is_float:
+        size = e.mod(e.where(x < 0, -x, x), e.where(y < 0, -y, y))  # exact where x is small
+        return e.where(x < 0, -size, size)
     rest = e.mod(x, y)
     zero = constant_like(0, rest)
     other = e.bit_and(e.ne(rest, zero), e.ne(x < 0, y < 0))
