@@ -110,6 +110,8 @@ def _memories(program: Program) -> Iterator[str]:
             yield f"{here} writes the input {memory}"
         adds = isinstance(launch, Kernel) and launch.ordered
         for memory in made & written if not adds else made - written:
+            if not memory.size:  # only its indices are checked
+                continue
             yield f"{here} writes {memory}, which {'was not' if adds else 'was'} written before"
         written |= made
     for number, memory in enumerate(program.outputs):
@@ -300,7 +302,7 @@ def _accesses(kernel: Kernel) -> Iterator[str]:
         return
     for statement, _, _ in statements(kernel):
         for name, index in _touched(statement, kernel):
-            if not within(index, _room(arguments[name])):
+            if _room(arguments[name]) and not within(index, _room(arguments[name])):
                 yield f"{name}[{index}] is outside of its {_room(arguments[name])} elements"
     if not kernel.ordered:
         yield from _coverage(kernel, arguments)

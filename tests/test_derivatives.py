@@ -142,6 +142,31 @@ def test_wrong_second_derivatives_are_found_wrong():
         autodiff.check_grad(lambda x: Once()(x), (x64(),), order=2)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e-8, 1.0, 1e8])
+def test_checks_know_no_scale(scale):
+    at = x64(np.array([1.0, 0.5, 3.0]) * scale)
+    assert autodiff.check_grad(lambda x: x * x, (at,), order=2) < 1e-6
+    assert autodiff.check_grad(lambda x: F.log(x) + 1 / x, (at,), order=2) < 1e-6
+    with pytest.raises(autodiff.WrongDerivativeError):
+        autodiff.check_grad(lambda x: Cube(3.001)(x), (at,))
+    with pytest.raises(autodiff.WrongDerivativeError):
+        autodiff.check_grad(lambda x: Cube(30.0)(x64()) * 0 + Cube(30.0)(x) * 1e-8, (at,))
+
+
+def test_derivatives_are_those_outside_of_no_grad_and_constants():
+    x = x64()
+    manager = GradManager().attach(x)
+    with manager:
+        with autodiff.no_grad():
+            value, slope = autodiff.value_and_grad(lambda x: (x**3).sum())(x)
+            curvature = autodiff.hvp(lambda x: (x**3).sum(), (x,), (x64(np.ones(3)),))[0]
+            outside = x * 2
+        manager.backward((slope * x).sum() + value + outside.sum())
+    assert np.allclose(slope.numpy(), 3 * X**2)
+    assert np.allclose(curvature.numpy(), 6 * X)
+    assert np.allclose(x.grad.numpy(), 3 * X**2)
+
+
 def test_what_is_no_number_does_not_pass():
     with pytest.raises(autodiff.WrongDerivativeError, match="nan"):
         autodiff.check_grad(lambda x: F.log(x), (x64(),))

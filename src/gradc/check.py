@@ -15,7 +15,10 @@ from .tracer.errors import DerivativeError, located
 from .tracer.tensor import Tensor
 
 STEP = 1e-3
-"""The distance of the values whose differences are taken, for arguments of the size 1."""
+"""The distance of the values whose differences are taken, relative to the argument."""
+
+ROUNDING = 1e-14
+"""What the value of a function may be off by, relative to its size."""
 
 Array = NDArray[np.float64]
 
@@ -44,8 +47,10 @@ def check_grad(
     Abramowitz and I. Stegun, Handbook of Mathematical Functions, 25.3.6), so that the function must
     be smooth around the point. What it computes in float32 inside has errors above the tolerance.
 
-    Returns the largest difference found, relative to the larger of 1 and the slope. Raises
-    WrongDerivativeError where one exceeds `tolerance`; it names the argument that contributes most.
+    Each element is varied in proportion to its size (by numbers about 1e-3 where it is 0). Returns
+    the largest difference found, relative to the larger of both slopes, less what rounding
+    explains. Raises WrongDerivativeError where one exceeds `tolerance`; it names the argument that
+    contributes most.
     """
     if order not in (1, 2) or directions < 1:
         expected = "expected order 1 or 2 and at least one direction"
@@ -68,12 +73,15 @@ class _Slopes:
     order: int
     by_rule: float
     by_differences: float
+    rounding: float
 
     @property
     def difference(self) -> float:
-        """How far they are apart, relative to the larger of 1 and the slope."""
-        size = max(1.0, abs(self.by_rule), abs(self.by_differences))
-        return abs(self.by_rule - self.by_differences) / size
+        """How far they are apart, beyond what rounding explains, relative to the larger slope."""
+        apart = abs(self.by_rule - self.by_differences)
+        if apart <= self.rounding:
+            return 0.0
+        return (apart - self.rounding) / max(abs(self.by_rule), abs(self.by_differences))
 
 
 class _Checking:
@@ -92,8 +100,10 @@ class _Checking:
         self.first = self.direction_set()
 
     def direction(self, like: Array) -> Array:
-        """Random numbers in the shape of `like`."""
-        return self.random.standard_normal(like.shape)
+        """Random numbers in proportion to those of `like`."""
+        sizes = np.where(like == 0, 1.0, np.abs(like))
+        signs = self.random.choice((-1.0, 1.0), like.shape)
+        return np.asarray(self.random.uniform(0.5, 1.5, like.shape) * signs * sizes)
 
     def direction_set(self) -> list[Array]:
         """A direction for all arguments, along which first derivatives are taken for second."""
@@ -124,8 +134,7 @@ class _Checking:
         else:
             slopes = hvp(self.number, inputs, [_tensor(each) for each in self.first])
             value = self._first_slope
-        by_rule = _dot(slopes, direction)
-        return _Slopes(order, by_rule, _difference(value, self.arrays, direction))
+        return _Slopes(order, _dot(slopes, direction), *_difference(value, self.arrays, direction))
 
     def _value(self, arrays: Sequence[Array]) -> float:
         return float(self.number(*map(_tensor, arrays)).item())
@@ -172,11 +181,12 @@ def _dot(slopes: Sequence[Tensor], direction: Sequence[Array]) -> float:
 
 def _difference(
     value: Callable[[Sequence[Array]], float], at: Sequence[Array], along: Sequence[Array]
-) -> float:
-    """The slope of `value` at `at`, by differences."""
+) -> tuple[float, float]:
+    """The slope of `value` at `at`, by differences, and what it is off by from rounding."""
 
     def moved(steps: float) -> float:
         return value([x + steps * STEP * d for x, d in zip(at, along, strict=True)])
 
-    near, far = moved(1) - moved(-1), moved(2) - moved(-2)
-    return (8 * near - far) / (12 * STEP)
+    values = [moved(steps) for steps in (1, -1, 2, -2)]
+    slope = (8 * (values[0] - values[1]) - (values[2] - values[3])) / (12 * STEP)
+    return slope, ROUNDING * max(map(abs, values)) / STEP

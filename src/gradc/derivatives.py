@@ -8,6 +8,7 @@ from typing import Any
 from .functional import stack, zeros_like
 from .tracer.errors import ShapeError, located
 from .tracer.grad_manager import GradManager
+from .tracer.no_grad import with_history
 from .tracer.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -16,16 +17,23 @@ Function = Callable[..., Any]
 def _differentiated(
     function: Function, args: Sequence[Any], places: Sequence[int], dy: Any, kwargs: Any = None
 ) -> tuple[Any, list[Tensor]]:
-    """The value, and the gradients with respect to the arguments at `places`, weighted by `dy`."""
+    """The value, and the gradients with respect to the arguments at `places`, weighted by `dy`.
+
+    In a `no_grad` block they are constants, as everything is that is computed there.
+    """
     inputs = list(args)
     for place in places:
         inputs[place] = Tensor(args[place])  # another box: attaching it leaves the caller's alone
     boxes = [inputs[place] for place in places]
     manager = GradManager().attach(boxes)
-    with manager:
+    with with_history() as history, manager:
         value = function(*inputs, **(kwargs or {}))
         manager.backward(value, dy(value) if callable(dy) else dy)
-    return value, [zeros_like(each) if each.grad is None else each.grad for each in boxes]
+    found = [zeros_like(each) if each.grad is None else each.grad for each in boxes]
+    if not history.quiet:
+        return value, found
+    alone = value.detach() if isinstance(value, Tensor) else [each.detach() for each in value]
+    return alone, [each.detach() for each in found]
 
 
 def value_and_grad(function: Function, argnums: int | tuple[int, ...] = 0) -> Function:
