@@ -60,8 +60,9 @@ def pieces_of(body: Sequence[Statement], names: Mapping[Value, str]) -> tuple[Fi
 
 def _weight(let: Let) -> int:
     value = let.value
-    dear = isinstance(value, Apply) and isinstance(value.op, Elementwise)
-    return value.op.weight if dear else 1  # type: ignore[attr-defined]
+    if isinstance(value, Apply) and isinstance(value.op, Elementwise):
+        return value.op.weight
+    return 1
 
 
 class _Cutting:
