@@ -289,7 +289,7 @@ GRADC_MATH float gradc_log1p_f32(float x) /* 2 ulp */
 
 /* ---- hyperbolic functions */
 
-GRADC_MATH float gradc_tanh_f32(float x) /* 2.5 ulp */
+GRADC_MATH float gradc_tanh_f32(float x) /* 2.6 ulp */
 {
     const float half = gradc_expm1_half(2.0f * gradc_size(x, 10.0f));
     return x == x ? copysignf(half / (half + 1.0f), x) : x;
