@@ -170,7 +170,6 @@ class Product:
     b: Matrix
     c: Matrix
     memories: tuple[Memory, Memory, Memory]
-    blas: bool
 
     @property
     def batch_count(self) -> int:

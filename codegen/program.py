@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from ..tracer.dtypes import float32, float64
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources
@@ -170,7 +169,6 @@ class _Making:
             b=b,
             c=c,
             memories=(self.read(a.node), self.read(b.node), self.written(node)),
-            blas=target.blas and node.dtype in (float32, float64),
         )
 
 

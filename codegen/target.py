@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """`language` is "c" or "cuda"; `blas` tells whether a BLAS is at hand when the program runs.
+    """`language` is "c" or "cuda".
 
     What is written for people is `annotated`: comments name the user's lines. They are no part of
     what is compiled, so that moving a line of a script rebuilds nothing.
@@ -17,11 +17,9 @@ class Target:
     """
 
     language: str = "c"
-    blas: bool = False
     annotated: bool = False
     worth_caching: int = 8
 
 
 C = Target("c")
-C_WITH_BLAS = Target("c", blas=True)
 CUDA = Target("cuda", worth_caching=64)

@@ -138,7 +138,7 @@ class ProductView:
     title: str
     type: str
     short: str
-    blas: bool
+    of_runtime: bool
     rows: int
     columns: int
     depth: int

@@ -2,7 +2,8 @@
 
 GRADC_BLAS names one, by path or by a name that the system's loader knows, or says `none`. Else it
 is the OpenBLAS of the package scipy-openblas64, else the one that NumPy's wheels bring. Other
-builds of NumPy bring none; then there are only the kernels that programs bring themselves.
+builds of NumPy bring none. The support library has products of its own and takes those of a BLAS
+where they are faster; with a BLAS that was named, it takes no others.
 """
 
 import os
@@ -28,7 +29,10 @@ BUNDLED = ("../numpy.libs/lib*openblas*.so*", ".dylibs/lib*openblas*.dylib")
 
 
 class Blas(NamedTuple):
-    """Pointers into a CBLAS, for gradc_runtime; None where it has no threads to set."""
+    """Pointers into a CBLAS, for gradc_runtime; None where it has no threads to set.
+
+    One that was `named` by the user multiplies everything.
+    """
 
     path: str
     sgemm: Any
@@ -36,6 +40,7 @@ class Blas(NamedTuple):
     get_threads: Any
     set_threads: Any
     ilp64: bool
+    named: bool
 
 
 def find_blas() -> Blas | None:
@@ -48,7 +53,7 @@ def _find(named: str) -> Blas | None:
     if named.lower() == "none":
         return None
     if named:
-        if blas := _load(named):
+        if blas := _load(named, named=True):
             return blas
         raise LibraryError(f"GRADC_BLAS={named} has no cblas_sgemm and cblas_dgemm")
     for path in _known_paths():
@@ -73,7 +78,7 @@ def _known_paths() -> Iterator[Path]:
         yield from sorted((package / folder).glob(name))
 
 
-def _load(name: str) -> Blas | None:
+def _load(name: str, named: bool = False) -> Blas | None:
     library = open_library(name, keep=True)
     for before, after, ilp64 in SPELLINGS:
         sgemm, dgemm, get_threads, set_threads = (
@@ -86,5 +91,5 @@ def _load(name: str) -> Blas | None:
             )
         )
         if sgemm and dgemm:
-            return Blas(name, sgemm, dgemm, get_threads, set_threads, ilp64)
+            return Blas(name, sgemm, dgemm, get_threads, set_threads, ilp64, named)
     return None

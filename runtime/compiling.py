@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..tracer.buffer import Buffer
 from ..tracer.errors import GradcError
@@ -24,11 +23,8 @@ from .cache import Cache, open_cache
 from .digest import key_of
 from .manifest import Manifest, read_manifest
 from .program import Program
-from .support import runtime
+from .support import prepare
 from .toolchain import CompilerNotFoundError, Toolchain, find_toolchain
-
-if TYPE_CHECKING:
-    from ..codegen.target import Target
 
 INTERPRETED_NODES = 16
 INTERPRETED_ELEMENTS = 1 << 14
@@ -135,22 +131,23 @@ def load_program(graph: Graph) -> Program:
     """The program of `graph`: from the cache, or translated and built."""
     store = open_cache()
     toolchain = find_toolchain(store)
-    blas = bool(runtime().sgemm)
-    name = key_of({"graph": graph_digest(graph), "blas": blas, **stamp(), **toolchain.parts})
+    name = key_of({"graph": graph_digest(graph), **stamp(), **toolchain.parts})
     manifest = read_manifest(store.read_document("manifest", name))
     if manifest is not None:
         path = store.find(manifest.library)
         if path is not None:
             return Program(graph, manifest, path, "cached")
-    return _built(graph, name, store, toolchain, blas)
+    return _built(graph, name, store, toolchain)
 
 
-def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain, blas: bool) -> Program:
+def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Program:
     from ..codegen.pipeline import translate
+    from ..codegen.target import C
     from ..tracer.text import show
 
+    prepare()
     try:
-        made = translate(graph, c_target(blas), verify=True)
+        made = translate(graph, C, verify=True)
     except AssertionError as error:
         reason = f"gradc made a program that may not be run, which is an error in gradc: {error}"
         raise UnsoundProgramError(reason) from error
@@ -170,13 +167,6 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain, blas: bo
     store.write_document("graph", manifest.library, {"graph": show(graph)})
     store.write_document("manifest", name, manifest.document())
     return Program(graph, manifest, path, "built")
-
-
-def c_target(blas: bool) -> Target:
-    """The C target, with or without a BLAS."""
-    from ..codegen.target import C_WITH_BLAS, C
-
-    return C_WITH_BLAS if blas else C
 
 
 @cache

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..codegen.pipeline import translate
-from ..codegen.target import CUDA
+from ..codegen.target import CUDA, C
 from ..tracer.graph import Graph
-from .compiling import c_target
-from .support import runtime
 
 
 def listing(graph: Graph, language: str = "c") -> str:
     """The source text of `graph` in a language ("c" or "cuda")."""
     if language not in ("c", "cuda"):
         raise ValueError(f"expected the target c or cuda, found {language!r}")
-    target = CUDA if language == "cuda" else c_target(bool(runtime().sgemm))
+    target = CUDA if language == "cuda" else C
     return translate(graph, replace(target, annotated=True)).source.text

@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from .library import FFI, open_library
 from .toolchain import Toolchain, find_toolchain
 
 FOLDER = Path(__file__).parents[1] / "templates" / "c"
-INCLUDE = re.compile(r'#include "(\w+\.h)"\n')
+INCLUDE = re.compile(r'#include "(\w+\.(?:h|inc))"\n')
 
 
 class _Support:
@@ -28,6 +29,7 @@ class _Support:
             self.table.blas_sgemm = blas.sgemm
             self.table.blas_dgemm = blas.dgemm
             self.table.blas_ilp64 = blas.ilp64
+            self.table.blas_always = blas.named
             if blas.get_threads and blas.set_threads:
                 self.table.blas_get_threads = FFI.cast("int (*)(void)", blas.get_threads)
                 self.table.blas_set_threads = FFI.cast("void (*)(int)", blas.set_threads)
@@ -69,6 +71,20 @@ def runtime() -> Any:
     return support.table
 
 
+def prepare() -> None:
+    """Build and load the support library beside what the caller does next.
+
+    Whether that failed is told by `runtime`.
+    """
+    if _State.support is None:
+        threading.Thread(target=_prepare, name="gradc support").start()
+
+
+def _prepare() -> None:
+    with suppress(Exception):  # the same is raised again by whoever needs it
+        runtime()
+
+
 def get_num_threads() -> int:
     """How many threads run a program: OMP_NUM_THREADS, else the processors this process may use."""
     return int(_State.support.table.threads) if _State.support else _threads()
@@ -102,14 +118,15 @@ def default_num_threads() -> int:
 
 
 def read_source(name: str) -> str:
-    """A C file of the templates with its own headers put in, each once."""
+    """A C file of the templates with its own headers put in: .h once, .inc wherever it stands."""
     seen: set[str] = set()
 
     def expand(match: re.Match[str]) -> str:
         header = match[1]
         if header in seen:
             return ""
-        seen.add(header)
+        if header.endswith(".h"):
+            seen.add(header)
         return read(header)
 
     def read(file: str) -> str:

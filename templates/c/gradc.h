@@ -26,28 +26,28 @@ typedef void gradc_body(void *context, int64_t chunk);
 typedef void gradc_parallel(const struct gradc_runtime *runtime, int64_t chunks, gradc_body *body,
                             void *context);
 
-/* c = alpha a b + beta c for row-major m x k times k x n; ta and tb say that a and b are stored
-   transposed; beta = 0 overwrites c without reading it. A leading dimension may be anything where
-   there is one row. */
+/* c = a b for row-major m x k times k x n; ta and tb say that a and b are stored transposed. A
+   leading dimension may be anything where there is one row. */
 typedef void gradc_sgemm(const struct gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n,
-                         int64_t k, float alpha, const float *a, int64_t lda, const float *b,
-                         int64_t ldb, float beta, float *c, int64_t ldc);
+                         int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
+                         float *c, int64_t ldc);
 typedef void gradc_dgemm(const struct gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n,
-                         int64_t k, double alpha, const double *a, int64_t lda, const double *b,
-                         int64_t ldb, double beta, double *c, int64_t ldc);
+                         int64_t k, const double *a, int64_t lda, const double *b, int64_t ldb,
+                         double *c, int64_t ldc);
 
-/* What a program may call. sgemm and dgemm are NULL where there is no BLAS. */
+/* What a program may call. */
 typedef struct gradc_runtime {
     int64_t threads;
     gradc_parallel *parallel;
     gradc_sgemm *sgemm;
     gradc_dgemm *dgemm;
     /* The rest belongs to the run time. */
-    void *blas_sgemm;              /* the functions of CBLAS */
+    void *blas_sgemm;              /* the functions of CBLAS; NULL where there is none */
     void *blas_dgemm;
     int (*blas_get_threads)(void); /* NULL where the BLAS has no threads of its own */
     void (*blas_set_threads)(int);
     int32_t blas_ilp64;            /* CBLAS takes int64_t, not int */
+    int32_t blas_always;           /* it was asked for: no product by other means */
 } gradc_runtime;
 
 /* The one entry point of a program; returns gradc_error.code. */

@@ -1,4 +1,4 @@
-/* Matrix products where no BLAS is at hand or none knows the type: c = a b for m x k times k x n,
+/* Matrix products of types that the run time's do not know: c = a b for m x k times k x n,
    where element (i, j) of a lies at i * a_row + j * a_column, and so for b; c is row-major. */
 #ifndef GRADC_MATMUL_H
 #define GRADC_MATMUL_H
@@ -58,8 +58,6 @@
 #define GRADC_PLAIN_MATMUL(name, type) \
     GRADC_MATMUL(name, type, type, GRADC_PLAIN_LOAD, GRADC_PLAIN_STORE)
 
-#define GRADC_MATMUL_f32 GRADC_PLAIN_MATMUL(f32, float)
-#define GRADC_MATMUL_f64 GRADC_PLAIN_MATMUL(f64, double)
 #define GRADC_MATMUL_bool GRADC_MATMUL(bool, bool, int32_t, GRADC_PLAIN_LOAD, GRADC_PLAIN_STORE)
 #define GRADC_MATMUL_uint8 GRADC_PLAIN_MATMUL(uint8, uint8_t)
 #define GRADC_MATMUL_int8 GRADC_PLAIN_MATMUL(int8, int8_t)

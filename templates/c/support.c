@@ -1,7 +1,7 @@
 /* What programs call at run time. Built once per compiler; nothing here depends on a program. */
 #include "gradc.h"
 #include "pool.h"
-#include "blas.h"
+#include "products.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -25,6 +25,7 @@ static void after_fork_in_child(void)
 
 __attribute__((constructor)) static void prepare(void)
 {
+    pthread_key_create(&scratch_key, free);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -37,6 +38,6 @@ EXPORT void gradc_complete(gradc_runtime *runtime, int64_t threads)
 {
     runtime->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     runtime->parallel = parallel;
-    runtime->sgemm = runtime->blas_sgemm ? sgemm : NULL;
-    runtime->dgemm = runtime->blas_dgemm ? dgemm : NULL;
+    runtime->sgemm = sgemm;
+    runtime->dgemm = dgemm;
 }

@@ -42,11 +42,11 @@ BEFORE = {
 }
 """What stands before a header in every source, where it needs something."""
 
-PARTS_OF_SUPPORT = ("blas.h", "pool.h")
+PARTS_OF_SUPPORT = ("blas.h", "pool.h", "products.h")
 """Headers of functions that are not inline, since support.c alone has them."""
 
 HEADERS = sorted(path.name for path in FOLDER.glob("*.h"))
-MATMULS = ("f32", "f64", *(name for name in DTYPES if name not in ("float32", "float64")))
+MATMULS = tuple(name for name in DTYPES if name not in ("float32", "float64"))
 """The products of matmul.h, by type."""
 
 

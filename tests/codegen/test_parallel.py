@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from contract.compute import leaf
 from gradc.codegen.kernel import Kernel
-from gradc.codegen.target import C_WITH_BLAS, C
-from gradc.runtime.support import get_num_threads, runtime, set_num_threads
+from gradc.runtime.support import get_num_threads, set_num_threads
 from gradc.tracer.dtypes import float16, float32, int32
 from gradc.tracer.graph import Graph
 from gradc.tracer.interpret import interpret
@@ -103,13 +102,3 @@ def test_a_sum_of_floats_keeps_their_digits() -> None:
     arrays = [np.full((513, 1025), 0.1, np.float32)]
     (found,) = Compiled(graph)(arrays)
     assert float(found.reshape(())) == pytest.approx(513 * 1025 * float(np.float32(0.1)), rel=5e-7)
-
-
-def test_products_by_a_blas_agree_with_our_own() -> None:
-    if not runtime().sgemm:
-        pytest.skip("no BLAS was found")
-    graph = GRAPHS["products"]
-    arrays = sample(graph)
-    own, blas = Compiled(graph, C)(arrays), Compiled(graph, C_WITH_BLAS)(arrays)
-    for x, y in zip(own, blas, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)

@@ -1,5 +1,3 @@
-GRADC_MATMUL_f64
-
 /* 4 x 5 times 5 x 5 */
 static void k0_matmul(void *context, int64_t chunk)
 {
@@ -8,7 +6,7 @@ static void k0_matmul(void *context, int64_t chunk)
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    gradc_matmul_f64(4, 5, 5, a, 5, 1, b, 5, 1, c);
+    call->runtime->dgemm(call->runtime, 0, 0, 4, 5, 5, a, 5, b, 5, c, 5);
 }
 
 /* tanh_add: 1 row of 20 elements */
@@ -138,7 +136,7 @@ static void k6_matmul(void *context, int64_t chunk)
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    gradc_matmul_f64(4, 5, 5, a, 5, 1, b, 1, 5, c);
+    call->runtime->dgemm(call->runtime, 0, 1, 4, 5, 5, a, 5, b, 5, c, 5);
 }
 
 /* add: 1 row of 20 elements */
@@ -188,7 +186,7 @@ static void k9_matmul(void *context, int64_t chunk)
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    gradc_matmul_f64(5, 5, 4, a, 1, 5, b, 5, 1, c);
+    call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 4, a, 5, b, 5, c, 5);
 }
 
 /* slice: 41 rows of 20 elements */
@@ -236,7 +234,7 @@ static void k12_matmul(void *context, int64_t chunk)
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    gradc_matmul_f64(5, 5, 164, a, 164, 1, b, 5, 1, c);
+    call->runtime->dgemm(call->runtime, 0, 0, 5, 5, 164, a, 164, b, 5, c, 5);
 }
 
 /* add: 1 row of 20 elements */

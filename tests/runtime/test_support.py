@@ -204,7 +204,7 @@ COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("name", ["gradc.h", "pool.h", "blas.h", "support.c"])
+@pytest.mark.parametrize("name", ["gradc.h", "pool.h", "blas.h", "products.h", "support.c"])
 def test_sources_compile_alone_without_a_warning(compiler: str, name: str, tmp_path: Path) -> None:
     flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
     line = [compiler, *flags, "-x", "c", "-c", str(support.FOLDER / name), "-o", os.devnull]
