@@ -119,15 +119,20 @@ def seen_from_many_places(order: Sequence[Node], stored: Collection[Node]) -> se
     found: set[Node] = set()
     places: dict[Node, set[int]] = {}
     numbers: dict[tuple[int, Node], int] = {}
+    elements: dict[int, int] = {}
     for node in reversed(order):
+        size = node.type.size
         own = places.pop(node, set()) or {0}
+        times = sum(min(elements.get(place, size), size) for place in own)
         if node in stored or node.op.kind in ("reduction", *ALONE):
             own = {0}
-        elif len(own) > MOST_PLACES and (node.op.kind == "elementwise" or len(node.inputs) > 1):
+        elif times > MOST_PLACES * size and (node.op.kind == "elementwise" or len(node.inputs) > 1):
             found.add(node)
             own = {0}
         if node.op.kind == "movement":
-            own = {numbers.setdefault((place, node), len(numbers) + 1) for place in own}
+            moved = {place: numbers.setdefault((place, node), len(numbers) + 1) for place in own}
+            elements |= {new: min(elements.get(old, size), size) for old, new in moved.items()}
+            own = set(moved.values())
         for each in node.inputs:
             places.setdefault(each, set()).update(own)
     return found

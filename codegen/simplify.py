@@ -17,7 +17,13 @@ from ..tracer.ir import Node, Op, node, on_behalf_of, topological
 from ..tracer.ops import elementwise, movement, reduction, sources, window
 from ..tracer.ops.kinds import Elementwise, Reduction, cast_to
 from .unroll import unrolled
-from .windows import is_worth_a_kernel, overlapping_product, part_of_product, sum_of_products
+from .windows import (
+    disjoint_windows,
+    is_worth_a_kernel,
+    overlapping_product,
+    part_of_product,
+    sum_of_products,
+)
 
 FILLING = (movement.pad_op, window.unwindow_op)
 """Movements whose result has elements that are none of the input's."""
@@ -209,6 +215,11 @@ def neg_extremum_neg(made: Node) -> Node | None:
     return mirror(y.inputs[0].inputs[0], y.attrs[0])
 
 
+def without_first(made: Node) -> Node | None:
+    """Which of several largest elements it is matters to derivatives only."""
+    return reduction.max(made.inputs[0], made.attrs[0])
+
+
 def where_known(made: Node) -> Node | None:
     """A choice whose condition is known is the side that is taken."""
     condition, a, b = made.inputs
@@ -216,6 +227,22 @@ def where_known(made: Node) -> Node | None:
         return as_large(a, made)
     found = number(condition)
     return None if found is None else as_large(a if found else b, made)
+
+
+def nan_of_choice(made: Node) -> Node | None:
+    """A choice between a number and x is NaN where x is chosen and NaN.
+
+    gcc finds that out too, but then has no vectors for it.
+    """
+    (x,) = made.inputs
+    if x.op is not elementwise.where:
+        return None
+    condition, a, b = x.inputs
+    for chosen, other, taken in ((a, b, elementwise.logical_not(condition)), (b, a, condition)):
+        found = number(chosen)
+        if found is not None and not np.isnan(found):
+            return as_large(elementwise.bit_and(taken, elementwise.isnan(other)), made)
+    return None
 
 
 def known_of_integers(made: Node) -> Node | None:
@@ -302,10 +329,12 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "div": (div_by_power_of_two,),
     "neg": (neg_neg, neg_extremum_neg),
     "where": (where_known,),
-    **dict.fromkeys(("isnan", "isinf", "isfinite"), (known_of_integers,)),
+    "isnan": (known_of_integers, nan_of_choice),
+    **dict.fromkeys(("isinf", "isfinite"), (known_of_integers,)),
     "cast": (cast_bool,),
     "broadcast": (broadcast_twice,),
-    "sum": (sum_of_equals, overlapping_product, sum_of_products, unrolled),
+    "sum": (sum_of_equals, disjoint_windows, overlapping_product, sum_of_products, unrolled),
+    "first_max": (without_first,),
     **dict.fromkeys(("prod", "max", "min", "argmax", "argmin"), (unrolled,)),
     "matmul": (product_with_vector,),
     "slice": (part_of_product,),

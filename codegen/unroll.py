@@ -7,7 +7,6 @@ with its neighbours, and the loop that is left runs along the results, where lan
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import reduce
 from itertools import product
 from math import prod
 
@@ -38,7 +37,8 @@ def unrolled(made: Node) -> Node | None:
     elements = list(_elements(x, axes))
     if made.op in JOINS:
         return _joined(elements, JOINS[made.op])
-    return cast_to(_position(elements, made.op is reduction.argmax), made.dtype)
+    best = e.maximum if made.op is reduction.argmax else e.minimum
+    return cast_to(_position(elements, best), made.dtype)
 
 
 def _slides(x: Node) -> bool:
@@ -71,19 +71,19 @@ def _joined(elements: list[Node], join: Callable[[Node, Node], Node]) -> Node:
     return elements[0]
 
 
-def _position(elements: list[Node], largest: bool) -> Node:
-    """The number of the first best element; the first NaN is better than all numbers."""
-    no_better = e.le if largest else e.ge
+def _position(elements: list[Node], join: Callable[[Node, Node], Node]) -> Node:
+    """The number of the first element that is the best of all, or of the first NaN.
 
-    def step(best: tuple[Node, Node], entry: tuple[int, Node]) -> tuple[Node, Node]:
-        (value, place), (number, x) = best, entry
-        better = e.logical_not(no_better(x, value))
+    Each asks that of itself: a chain that carries the best one along would not be vectorized.
+    """
+    best = _joined(elements, join)
+    place = _place(len(elements) - 1)
+    for number, x in reversed(list(enumerate(elements[:-1]))):
+        won = e.eq(x, best)
         if x.dtype.is_float:
-            better = e.bit_and(better, e.logical_not(e.isnan(value)))
-        return e.where(better, x, value), e.where(better, _place(number), place)
-
-    first = (elements[0], _place(0))
-    return reduce(step, enumerate(elements[1:], 1), first)[1]
+            won = e.bit_or(won, e.isnan(x))
+        place = e.where(won, _place(number), place)
+    return place
 
 
 def _place(number: int) -> Node:

@@ -18,6 +18,41 @@ DEPTH = 12
 """How far below a product windows are looked for."""
 
 
+def disjoint_windows(made: Node) -> Node | None:
+    """Windows added up that do not overlap: one beside the other, which is a movement."""
+    (spread,), (summed,) = made.inputs, made.attrs
+    if spread.op is not window.unwindow_op:
+        return None
+    (x,), (axes, strides, dilations, extents) = spread.inputs, spread.attrs
+    rank = len(axes)
+    span = x.shape[x.ndim - rank :]
+    apart = all(d * (k - 1) < s for k, s, d in zip(span, strides, dilations, strict=True))
+    if summed != tuple(range(x.ndim - rank, x.ndim)) or not apart or x.type.size == 0:
+        return None
+    for number, (k, stride, dilation) in enumerate(zip(span, strides, dilations, strict=True)):
+        behind = stride - 1 - dilation * (k - 1)
+        x = _padded(x, x.ndim - rank + number, behind, dilation - 1)
+    order: list[int] = []
+    for axis in range(x.ndim - rank):
+        order += [axis, x.ndim - rank + axes.index(axis)] if axis in axes else [axis]
+    turned = movement.transpose(x, tuple(order))
+    shape = list(x.shape[: x.ndim - rank])
+    for axis, stride in zip(axes, strides, strict=True):
+        shape[axis] *= stride
+    flat = movement.reshape(turned, tuple(shape))
+    for axis, extent in zip(axes, extents, strict=True):
+        flat = movement.slice_(flat, axis, 0, min(extent, flat.shape[axis]))
+        flat = _padded(flat, axis, extent - flat.shape[axis], 0)
+    return movement.reshape(flat, made.shape)
+
+
+def _padded(x: Node, axis: int, behind: int, gap: int) -> Node:
+    """`x` with zeros behind and between its elements along `axis`."""
+    none = (0,) * x.ndim
+    high, gaps = (tuple(n if i == axis else 0 for i in range(x.ndim)) for n in (behind, gap))
+    return movement.pad(x, none, high, gaps)
+
+
 def overlapping_product(made: Node) -> Node | None:
     """Products added up where windows overlap: one product over the windows of the other operand.
 

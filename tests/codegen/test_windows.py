@@ -50,8 +50,34 @@ def test_the_padding_is_not_computed_first_and_dropped_then() -> None:
     assert sizes == {72 + 9, 9 * 8, 3}
 
 
-def test_windows_apart_are_left_alone() -> None:
+def test_windows_that_overlap_at_a_distance_are_left_alone() -> None:
     assert count(simplified(convolved(2, 1, 1)), "unwindow") == 1
+
+
+@pytest.mark.parametrize("room", [0, 1, 5])
+@pytest.mark.parametrize(
+    ("span", "strides", "dilations"),
+    [
+        ((2, 3), (2, 3), (1, 1)),
+        ((2, 1), (3, 2), (1, 1)),
+        ((2, 2), (4, 3), (2, 2)),
+        ((3, 1), (5, 1), (2, 9)),
+    ],
+)
+def test_windows_that_do_not_overlap_are_moved(
+    span: tuple[int, int], strides: tuple[int, int], dilations: tuple[int, int], room: int
+) -> None:
+    """Each element has one place, whatever lies between windows and behind the last one."""
+    x = leaf(0, (2, 4, 3, *span), float64)
+    reach = zip((4, 3), strides, span, dilations, strict=True)
+    extents = tuple((n - 1) * s + d * (k - 1) + 1 + room for n, s, k, d in reach)
+    spread = window.unwindow(x, (1, 2), strides, dilations, extents)
+    graph = graph_of(reduction.sum(spread, (3, 4)))
+    made = simplified(graph)
+    assert count(made, "unwindow") == count(made, "sum") == count(made, "add") == 0
+    arrays = sample(graph)
+    found, expected = (interpret(each, arrays, [], []) for each in (made, graph))
+    np.testing.assert_array_equal(found[0], expected[0])
 
 
 def test_what_is_no_convolution_is_left_alone() -> None:

@@ -279,6 +279,7 @@ REDUCTIONS: dict[str, tuple[tuple[DType, ...], tuple[Values, ...], float]] = {
     "sum": (SUMMED, (ANY,), 4),
     "prod": (SUMMED, (between(0.5, 1.4),), 8),
     "max": (EVERY, (distinct, few), 1),
+    "first_max": (EVERY, (distinct, few), 1),
     "min": (EVERY, (distinct, few), 1),
     "argmax": (EVERY, (distinct, few), 1),
     "argmin": (EVERY, (distinct, few), 1),

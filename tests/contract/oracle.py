@@ -136,6 +136,7 @@ REDUCTIONS: dict[str, Callable[[list[Any]], Any]] = {
     "sum": lambda line: math.fsum(line) if line and isinstance(line[0], float) else sum(line),
     "prod": math.prod,
     "max": lambda line: max(line, default=False),
+    "first_max": lambda line: max(line, default=False),
     "min": lambda line: min(line, default=True),
     "argmax": lambda line: _winner(line, max),
     "argmin": lambda line: _winner(line, min),

@@ -196,6 +196,16 @@ def test_tied_winners_of_a_line_share_evenly(name: str) -> None:
         np.testing.assert_allclose(found[won], share[won], rtol=1e-14)
 
 
+def test_the_first_winner_of_a_line_takes_all() -> None:
+    """Also in lines along several axes, and the first NaN before all numbers."""
+    x = np.array([[[1.0, 5], [5, 2]], [[7, 7], [NAN, NAN]], [[4, NAN], [9, 3]]])
+    expected = np.array([[[0, 2], [0, 0]], [[0, 0], [3, 0]], [[0, 5], [0, 0]]])
+    y = reduction.first_max(leaf(0, x.shape), (1, 2))
+    seed = np.array([2.0, 3, 5]).reshape(3, 1, 1)
+    found = compute(gradients([y], [leaf(1, seed.shape)], [leaf(0, x.shape)]), [x, seed])[0]
+    np.testing.assert_array_equal(found, expected)
+
+
 # ---- kinks, ties and the ends of domains
 
 Function = Callable[..., Node]

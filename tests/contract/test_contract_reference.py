@@ -319,6 +319,7 @@ def test_power_at_special_values(x: float, exponent: str, expected: float) -> No
     ("name", "expected"),
     [
         ("max", [NAN, INF, 1]),
+        ("first_max", [NAN, INF, 1]),
         ("min", [NAN, -INF, -1]),
         ("argmax", [1, 0, 2]),
         ("argmin", [1, 2, 3]),
@@ -334,7 +335,7 @@ def test_reduction_beside_nan_and_infinity(name: str, expected: list[float], dty
     np.testing.assert_array_equal(found[:, 0], expected)
 
 
-@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+@pytest.mark.parametrize("name", ["max", "first_max", "min", "argmax", "argmin"])
 def test_winner_of_no_elements_is_an_error(name: str) -> None:
     with pytest.raises(ShapeError, match=rf"{name}: no elements along axes \(0,\) of \[0, 3\]"):
         applied(name, leaf(0, (0, 3)), (0,))

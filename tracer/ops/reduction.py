@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Node, Shape
+from ..dtypes import int32
+from ..ir import Node, Shape, node
 from . import logic, movement, sources
 from .kinds import Reduction, cast_to
 
@@ -74,6 +75,23 @@ def _shared_by_winners(g: Node, x: Node, best: Node, axes: tuple[int, ...]) -> t
     won = logic.bit_or(logic.eq(x, best), logic.isnan(x))
     share = g / cast_to(sum(won, axes), g.dtype)
     return (logic.where(won, share, sources.constant_like(0, g)),)
+
+
+def _first_max_vjp(g: Node, y: Node, x: Node, axes: tuple[int, ...]) -> tuple[Node]:
+    won = logic.eq(_places(x.shape, axes), argmax(x, axes))
+    return (logic.where(won, g, sources.constant_like(0, g)),)
+
+
+def _places(shape: Shape, axes: tuple[int, ...]) -> Node:
+    """The number of each element in its line along `axes`, as argmax counts them."""
+    total: Node | None = None
+    after = 1
+    for axis in reversed(axes):
+        own = node(sources.iota, (), (axis, shape, int32))
+        own = own if after == 1 else own * sources.constant_like(after, own)
+        total = own if total is None else total + own
+        after *= shape[axis]
+    return total if total is not None else sources.full(0, shape, int32)
 
 
 def product_of_others(x: Node, axis: int) -> Node:
@@ -158,6 +176,15 @@ min = Reduction(
     vjp=_min_vjp,
     attributes=("axes",),
     doc="NaN where one is among the elements; tied winners, or all NaN, share the cotangent evenly",
+)
+first_max = Reduction(
+    "first_max",
+    combine="gradc_max_{k}({a}, {x})",
+    identity="lowest",
+    reference=_extremum(np.max, np.any),
+    vjp=_first_max_vjp,
+    attributes=("axes",),
+    doc="max, whose cotangent goes to the first of tied winners, or to the first NaN",
 )
 argmax = Reduction(
     "argmax",

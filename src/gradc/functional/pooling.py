@@ -64,17 +64,6 @@ def _lines(name: str, x: Node, rank: int, windows: Windows, fill: float) -> Node
     return reshape(seen, (*seen.shape[: x.ndim], prod(span)))
 
 
-def _at_first_largest(x: Node, axis: int) -> Node:
-    """The largest element of each line of x along `axis`, which keeps the extent 1.
-
-    The derivative goes to the first of several.
-    """
-    at = reduction.argmax(x, (axis,))
-    ramp = node(sources.iota, (), (axis, x.shape, at.dtype))
-    taken = e.where(e.eq(ramp, at), x, constant_like(0, x))
-    return cast_to(reduction.sum(taken, (axis,)), x.dtype)
-
-
 def _lowest(dtype: DType) -> float:
     if dtype.is_float:
         return float("-inf")
@@ -83,7 +72,7 @@ def _lowest(dtype: DType) -> float:
 
 def _max_pool(name: str, x: Node, rank: int, windows: Windows) -> Node:
     lines = _lines(name, x, rank, windows, _lowest(x.dtype))
-    return reshape(_at_first_largest(lines, lines.ndim - 1), lines.shape[:-1])
+    return reshape(reduction.first_max(lines, (lines.ndim - 1,)), lines.shape[:-1])
 
 
 def _avg_pool(name: str, x: Node, rank: int, windows: Windows, mode: str) -> Node:
@@ -227,7 +216,7 @@ def _parts(extent: int, places: int) -> list[tuple[int, int]]:
 def _adaptive_max(name: str, x: Node, given: Sizes, rank: int) -> Node:
     for axis, places in enumerate(_part_sizes(name, x, given, rank), x.ndim - rank):
         pieces = [
-            _at_first_largest(slice_(x, axis, begin, end), axis)
+            reduction.first_max(slice_(x, axis, begin, end), (axis,))
             for begin, end in _parts(x.shape[axis], places)
         ]
         x = concat(tuple(pieces), axis)
