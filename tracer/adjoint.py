@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .collection import without_collection
 from .errors import DerivativeError
 from .ir import Node, Shape, on_behalf_of, topological
 from .ops import elementwise, markers
@@ -30,6 +31,17 @@ def adjoint(
     sum). Results of a backward that hid from the manager number `manager` are constants. `call`
     runs the backward of Functions.
     """
+    with without_collection():
+        return _adjoint(targets, seeds, wrt, manager, call)
+
+
+def _adjoint(
+    targets: Sequence[Node],
+    seeds: Sequence[Node],
+    wrt: Sequence[Node],
+    manager: int,
+    call: Call | None,
+) -> dict[Node, Node]:
     order = topological(targets)
     wanted = set(wrt)
     reaches = _reaching(order, wanted, manager)

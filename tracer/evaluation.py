@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from .collection import without_collection
 from .evaluator import Executable, current_evaluator
 from .graph import Graph, canonical
 from .ir import InternTable, Node
@@ -140,7 +141,8 @@ def _entry(recording: Recording, nodes: tuple[Node, ...]) -> Entry:
     if not asked:
         places = tuple(_place(each, known) for each in bare)
         return Entry(None, (), (), (), (), places, {}, 0, checked=False)
-    return _computed(recording, nodes, bare, asked)
+    with without_collection():
+        return _computed(recording, nodes, bare, asked)
 
 
 def _computed(
