@@ -102,7 +102,7 @@ def _passes(each: Node, reaches: set[Node], manager: int) -> bool:
     """Whether a cotangent goes on from `each` to one of its inputs."""
     follows = each.op.vjp is not None or each.op is markers.boundary
     hidden = each.op is markers.opaque and manager in each.attrs[0]
-    return follows and not hidden and any(i in reaches for i in each.inputs)
+    return follows and not hidden and not reaches.isdisjoint(each.inputs)
 
 
 def _propagate(each: Node, g: Node, reaches: set[Node], cotangents: dict[Node, Node]) -> None:

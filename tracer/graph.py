@@ -71,7 +71,7 @@ def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Gr
         elif each.op.kind == "marker":
             made = image[each.inputs[0]]
         else:
-            made = with_inputs(each, tuple(image[i] for i in each.inputs))
+            made = with_inputs(each, tuple([image[i] for i in each.inputs]))
         image[each] = made
     floats, ints = tuple(scalars["f"]), tuple(scalars["i"])
     graph = Graph(tuple(leaves), len(floats), len(ints), tuple(image[each] for each in outputs))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from .dtypes import DType
@@ -165,13 +166,20 @@ Operand = Node | float | int
 
 def _arithmetic(name: str, *operands: Operand) -> Node:
     """An operator on nodes, and on numbers that belong to a rule and take the type of a node."""
+    elementwise, constant_like = _rules()
+    if not all(isinstance(each, Node) for each in operands):
+        like = next(each for each in operands if isinstance(each, Node))
+        operands = tuple([x if isinstance(x, Node) else constant_like(x, like) for x in operands])
+    made: Node = getattr(elementwise, name)(*operands)
+    return made
+
+
+@cache
+def _rules() -> tuple[Any, Any]:
+    """The elementwise operators, which build on this module, and how numbers become constants."""
     from .ops import elementwise, sources
 
-    like = next(each for each in operands if isinstance(each, Node))
-    made: Node = getattr(elementwise, name)(
-        *(x if isinstance(x, Node) else sources.constant_like(x, like) for x in operands)
-    )
-    return made
+    return elementwise, sources.constant_like
 
 
 class _Circumstance(threading.local):
@@ -257,8 +265,8 @@ def node(op: Op, inputs: tuple[Node, ...], attrs: Attributes = ()) -> Node:
     key = (op, inputs, attrs)
     found: Node | None = NODES.get(key)
     if found is None:
-        made = op.infer(tuple(each.type for each in inputs), attrs)
-        if any(extent < 0 for extent in made.shape):
+        made = op.infer(tuple([each.type for each in inputs]), attrs)
+        if made.shape and min(made.shape) < 0:
             shape = list(made.shape)
             raise ShapeError(located(f"{op.name}: expected extents of at least 0, found {shape}"))
         found = NODES.put(key, Node(op, inputs, attrs, made, _origin_now()))
@@ -286,18 +294,21 @@ def common_device(types: Sequence[TensorType]) -> str:
 def topological(outputs: Sequence[Node], known: Any = ()) -> list[Node]:
     """`outputs` and all that they are made of, inputs first, stopping at the nodes in `known`."""
     order: list[Node] = []
+    opened: set[Node] = set()
     done: set[Node] = set()
     stack = list(reversed(outputs))
     while stack:
-        top = stack[-1]
+        top = stack.pop()
         if top in done:
-            stack.pop()
             continue
-        waiting = () if top in known else [each for each in top.inputs if each not in done]
-        if waiting:
-            stack.extend(reversed(waiting))
-        else:
-            done.add(top)
-            order.append(top)
-            stack.pop()
+        if top not in opened and top not in known:
+            opened.add(top)
+            waiting = [each for each in top.inputs if each not in done]
+            if waiting:
+                stack.append(top)
+                waiting.reverse()
+                stack += waiting
+                continue
+        done.add(top)
+        order.append(top)
     return order

@@ -27,8 +27,9 @@ def show(graph: Graph) -> str:
             continue
         names[each] = f"%{len(names)}"
         arguments = [names[i] for i in each.inputs]
-        pairs = zip(each.op.attributes, each.attrs, strict=True)
-        arguments += [f"{name}={_attribute(value)}" for name, value in pairs]
+        if each.attrs:
+            pairs = zip(each.op.attributes, each.attrs, strict=True)
+            arguments += [f"{name}={_attribute(value)}" for name, value in pairs]
         lines.append(f"{names[each]}: {each.type} = {each.op.name}({', '.join(arguments)})")
     lines.append(f"return {', '.join(names[each] for each in graph.outputs)}")
     return "\n".join(lines) + "\n"

@@ -114,8 +114,10 @@ class Elementwise(Op):
     def __call__(self, *operands: Node, attrs: Attributes = ()) -> Node:
         """The node of this operator; operands of different types are cast to the common one."""
         last = operands[-1].type.dtype
-        alike = not self.condition and all(each.type.dtype is last for each in operands)
-        if alike and DOMAINS[self.domain](last) is last:  # most are, and there are many
+        others = [each for each in operands if each.type.dtype is not last]
+        if (
+            not (others or self.condition) and DOMAINS[self.domain](last) is last
+        ):  # most are, and there are many
             return node(self, operands, attrs)
         data = operands[self.condition :]
         common = reduce(promote, (each.dtype for each in data))
@@ -127,7 +129,7 @@ class Elementwise(Op):
     def infer(self, types: Types, attrs: Attributes) -> TensorType:
         """Broadcast shapes; the dtype of the operands, or bool."""
         first, operand = types[0], types[-1].dtype
-        plain = not self.condition and all(each == first for each in types)
+        plain = not self.condition and types.count(first) == len(types)
         if plain and DOMAINS[self.domain](operand) is operand:
             return first if self.result == "same" else first._replace(dtype=bool_)
         require_dtype(self.name, types[: self.condition], bool_)
