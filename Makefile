@@ -5,6 +5,7 @@ PYTHON ?=
 PYTEST_ARGS ?= -n 2
 BENCH_ARGS ?=
 FUZZ_ARGS ?=
+RIVALS_ARGS ?=
 
 # Relative, so that the path of the checkout may hold spaces.
 VENV := .venv
@@ -23,7 +24,7 @@ MOVED := moved
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check types format golden bench fuzz dist clean moved
+.PHONY: help venv demo test check types format golden bench rivals fuzz dist clean moved
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +59,9 @@ golden: $(DEV) ## write tests/golden and the generated pages in docs anew; read 
 
 bench: $(RUN) ## run the benchmarks (BENCH_ARGS=... are handed on)
 	$(PY) benchmarks/run.py $(BENCH_ARGS)
+
+rivals: $(RUN) ## compare speed with PyTorch, JAX and others (RIVALS_ARGS=... are handed on)
+	PYTHONPATH=benchmarks $(PY) -P -m rivals $(RIVALS_ARGS)
 
 fuzz: $(PEERS)/.installed ## compare random programs with PyTorch (FUZZ_ARGS=... are handed on)
 	PYTHONPATH=tests $(PEERS)/bin/python -P -m peers $(FUZZ_ARGS)

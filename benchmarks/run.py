@@ -1,6 +1,6 @@
 """Measures gradc and prints each figure beside its target.
 
-python benchmarks/run.py [recording] [start] [small] [memory]
+python benchmarks/run.py [recording] [start] [small] [memory] [building]
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+import building
 import memory
 import recording
 import small
@@ -19,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "start": start.figures,
     "small": small.figures,
     "memory": memory.figures,
+    "building": building.figures,
 }
 
 

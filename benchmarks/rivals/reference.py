@@ -1,0 +1,158 @@
+"""What the losses and gradients of a workload are: NumPy in float64, and differences of its values.
+
+Gradients come from gradc in float64. What is true of them is asked of NumPy: along random
+directions they must have the slope that the losses have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from rivals.operators import Operators
+from rivals.workloads import Arrays, Workload
+
+DIRECTIONS = 1
+STEP = 1e-7  # so small because of rectifiers: some change sign on the way
+
+
+@dataclass(frozen=True)
+class Jet:
+    """u(t, x) at points, with u_t, u_x and u_xx."""
+
+    u: Any
+    t: Any
+    x: Any
+    xx: Any
+
+
+class NumpyOperators(Operators):
+    """Plain formulas, without a thought of speed."""
+
+    def __init__(self) -> None:
+        super().__init__(np)
+
+    def affine(self, x: Any, weight: Any, bias: Any) -> Any:
+        """x W + b, of jets as well."""
+        if isinstance(x, Jet):
+            return Jet(x.u @ weight + bias, x.t @ weight, x.x @ weight, x.xx @ weight)
+        return x @ weight + bias
+
+    def tanh(self, x: Any) -> Any:
+        """tanh, of jets as well: (tanh u)_xx = (1 - y²) (u_xx - 2 y u_x²)."""
+        if not isinstance(x, Jet):
+            return np.tanh(x)
+        y = np.tanh(x.u)
+        slope = 1 - y * y
+        return Jet(y, slope * x.t, slope * x.x, slope * (x.xx - 2 * y * x.x**2))
+
+    def relu(self, x: Any) -> Any:
+        """max(x, 0)."""
+        return np.maximum(x, 0)
+
+    def sigmoid(self, x: Any) -> Any:
+        """1 / (1 + exp(-x))."""
+        return 1 / (1 + np.exp(-x))
+
+    def softmax(self, x: Any) -> Any:
+        """Over the last axis."""
+        y = np.exp(x - x.max(axis=-1, keepdims=True))
+        return y / y.sum(axis=-1, keepdims=True)
+
+    def cross_entropy(self, logits: Any, label: Any, batch: int) -> Any:
+        """The mean over rows."""
+        return -np.log(self.softmax(logits)[np.arange(batch), label]).mean()
+
+    def conv(self, x: Any, weight: Any, bias: Any, padding: int) -> Any:
+        """Sums over windows."""
+        x = np.pad(x, [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+        windows = sliding_window_view(x, weight.shape[2:], axis=(2, 3))
+        made = np.tensordot(windows, weight, axes=([1, 4, 5], [1, 2, 3])).transpose(0, 3, 1, 2)
+        return made if bias is None else made + bias[:, None, None]
+
+    def max_pool(self, x: Any) -> Any:
+        """Of squares of four."""
+        batch, channels, height, width = x.shape
+        return x.reshape(batch, channels, height // 2, 2, width // 2, 2).max(axis=(3, 5))
+
+    def derivatives(self, network: Callable[..., Any], points: Any) -> tuple[Any, ...]:
+        """By jets (Taylor polynomials)."""
+        nothing, one = np.zeros_like(points), np.ones(len(points))
+        along_t, along_x = np.stack([one, 0 * one], 1), np.stack([0 * one, one], 1)
+        jet = network(Jet(points, along_t, along_x, nothing))
+        return jet.u[:, 0], jet.t[:, 0], jet.x[:, 0], jet.xx[:, 0]
+
+
+def loss_of(workload: Workload, parameters: Arrays, inputs: Arrays) -> float:
+    """The loss, in float64."""
+    return float(workload.loss(NumpyOperators(), parameters, inputs, workload.sizes))
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The losses of the first two steps, and the first gradients."""
+
+    losses: tuple[float, float]
+    gradients: Arrays
+
+
+def reference_of(workload: Workload) -> Reference:
+    """The reference; AssertionError where NumPy's losses do not confirm the gradients."""
+    parameters, inputs = workload.data(dtype="float64")
+    gradients = _gradients(workload)
+    for name, error in slope_errors(workload, gradients).items():
+        assert error < 1e-3, f"{workload.name}: the gradient of {name} is off by {error:.1e}"
+    after = {name: each - workload.rate * gradients[name] for name, each in parameters.items()}
+    losses = loss_of(workload, parameters, inputs), loss_of(workload, after, inputs)
+    return Reference(losses, gradients)
+
+
+def _gradients(workload: Workload) -> Arrays:
+    from rivals.steps_gradc import build
+
+    parameters, _ = workload.data(dtype="float64")
+    step = build(workload, "loop", 1, 1.0, "float64")
+    step.run()
+    after = step.parameters()
+    return {name: each - after[name] for name, each in parameters.items()}
+
+
+def slope_errors(workload: Workload, gradients: Arrays) -> dict[str, float]:
+    """How far slopes along random directions are from central differences, by parameter.
+
+    For d ~ N(0, 1), the square of (g - true) · d is |g - true|² in the mean; it is given in |g|.
+    """
+    parameters, inputs = workload.data(dtype="float64")
+    random = np.random.default_rng(99)
+    found = {}
+    for name, gradient in gradients.items():
+        found[name] = max(
+            _slope_error(workload, parameters, inputs, name, gradient, random)
+            for _ in range(DIRECTIONS)
+        )
+    return found
+
+
+def _slope_error(
+    workload: Workload,
+    parameters: Arrays,
+    inputs: Arrays,
+    name: str,
+    gradient: NDArray[Any],
+    random: np.random.Generator,
+) -> float:
+    size = np.linalg.norm(parameters[name]) / np.sqrt(gradient.size)
+    direction = size * random.standard_normal(gradient.shape)
+
+    def moved(by: float) -> float:
+        there = {**parameters, name: parameters[name] + by * direction}
+        return loss_of(workload, there, inputs)
+
+    slope = (moved(STEP) - moved(-STEP)) / (2 * STEP)
+    error = abs(slope - np.vdot(gradient, direction))
+    return float(error / (size * np.linalg.norm(gradient)))
