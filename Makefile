@@ -41,6 +41,7 @@ check: types ## lint, format, types, layering, packaging
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	MYPYPATH=benchmarks $(PY) -m mypy -p rivals -m building
 	$(PY) -P -m pytest -q tests/test_layering.py tests/test_packages.py
 
 types: $(DEV) ## lay build/types/gradc: the installed layout as links into the tree, for type checkers

@@ -16,9 +16,9 @@ from pathlib import Path
 from rivals.environments import LeftOutError, python_of, version_of
 from rivals.frameworks import FRAMEWORKS
 from rivals.machine import machine
-from rivals.measure import Course, FailedError, WrongError, checked, raced, restarted
+from rivals.measure import Course, FailedError, checked, raced, restarted
 from rivals.process import Contender
-from rivals.reference import reference_of
+from rivals.reference import WrongError, reference_of
 from rivals.report import tables, write_report
 from rivals.results import Results, read_results
 from rivals.workloads import BY_NAME, Workload
@@ -82,45 +82,51 @@ def compare(
     workload: Workload, everyone: list[Contender], course: Course, results: Results
 ) -> bool:
     """Check, then measure one workload; whether all that ran was right."""
-    able = [each for each in everyone if each.framework.runs(each.variant, workload.name)]
-    name, right = workload.name, True
-    reference = reference_of(workload)
-
-    def failed(contender: str, error: Exception) -> None:
-        nonlocal right
-        right = right and not isinstance(error, WrongError)
-        results.failures.setdefault(name, {})[contender] = str(error)
-        for part in (results.checks, results.starts):
-            part.get(name, {}).pop(contender, None)
-        print(f"{name:4} {contender:15} {type(error).__name__}: {error}", flush=True)
-
-    for each in list(able):
-        results.failures.get(name, {}).pop(each.name, None)
+    results.forget(workload.name, {each.name for each in everyone}, course.threads)
+    try:
+        reference = reference_of(workload)
+    except WrongError as error:
+        _tell(results, workload, "gradc", error)
+        return False
+    able, right = [], True
+    for each in everyone:
+        if not each.framework.runs(each.variant, workload.name):
+            continue
         try:
             found, cold = checked(each, workload, course, reference)
         except (FailedError, WrongError) as error:
-            failed(each.name, error)
-            able.remove(each)
+            right = right and isinstance(error, FailedError)
+            _tell(results, workload, each.name, error)
             continue
-        results.checks.setdefault(name, {})[each.name] = found
-        results.starts.setdefault(name, {})[each.name] = {"cold": cold}
-        print(
-            f"{name:4} {each.name:15} gradient within {found['gradient']:.0e}, "
-            f"loss within {found['loss']:.0e}, first step {cold:.2f} s",
-            flush=True,
-        )
+        able.append(each)
+        results.checks.setdefault(workload.name, {})[each.name] = found
+        results.starts.setdefault(workload.name, {})[each.name] = {"cold": cold}
+        errors = f"gradient within {found['gradient']:.0e}, loss within {found['loss']:.0e}"
+        _say(workload, each.name, f"{errors}, first step {cold:.2f} s")
     for threads in course.threads:
         steps, dropped = raced(able, workload, threads, course, reference)
-        kept = results.steps.setdefault(name, {}).setdefault(str(threads), {})
-        for contender in {each.name for each in everyone} & set(kept):
-            del kept[contender]
-        kept |= steps
-        for contender, reason in dropped.items():
-            failed(contender, reason)
+        results.steps.setdefault(workload.name, {}).setdefault(str(threads), {}).update(steps)
+        for name, reason in dropped.items():
+            right = right and isinstance(reason, FailedError)
+            _tell(results, workload, name, reason)
         able = [each for each in able if each.name in steps]
     for each in able:
-        results.starts[name][each.name] |= restarted(each, workload, course)
+        start = results.starts[workload.name][each.name]
+        try:
+            start.update(restarted(each, workload, course))
+        except FailedError as error:
+            _tell(results, workload, each.name, error)
     return right
+
+
+def _tell(results: Results, workload: Workload, name: str, error: Exception) -> None:
+    """Note that a contender has no figures, and why."""
+    results.failures.setdefault(workload.name, {})[name] = str(error)
+    _say(workload, name, f"{type(error).__name__}: {error}")
+
+
+def _say(workload: Workload, name: str, text: str) -> None:
+    print(f"{workload.name:4} {name:15} {text}", flush=True)
 
 
 def build_chains() -> list[dict[str, float]]:

@@ -16,7 +16,7 @@ def machine() -> dict[str, str]:
     """What matters of it."""
     return {
         "processor": processor(),
-        "cores": str(len(os.sched_getaffinity(0))),
+        "cores": str(os.cpu_count()),
         "compiler": compiler(),
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),

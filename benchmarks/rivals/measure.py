@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rivals.process import Contender, Worker, told_of
-from rivals.reference import Reference
+from rivals.reference import Reference, WrongError
 from rivals.workloads import Workload
 
 STRICT = 1000
@@ -46,10 +46,6 @@ def running(*arguments: Any, **named: Any) -> Iterator[Worker]:
         yield worker
     finally:
         worker.end()
-
-
-class WrongError(RuntimeError):
-    """A loss or a gradient is not what it must be."""
 
 
 class FailedError(RuntimeError):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ class Worker:
             text=True,
             bufsize=1,
             start_new_session=True,
-            preexec_fn=lambda: _bind(threads),
+            preexec_fn=partial(_bind, threads),
         )
         self.told = self._answer()
 
@@ -137,7 +138,8 @@ def _environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _bind(threads: int) -> None:
-    os.sched_setaffinity(0, processors(threads))
+    if hasattr(os, "sched_setaffinity"):  # of Linux
+        os.sched_setaffinity(0, processors(threads))
 
 
 def told_of(worker: Worker, *names: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from rivals.workloads import BY_NAME
 
 PAGE, CHART, DATA = "performance.md", "performance.svg", "performance.json"
 NOTHING = "–"
-OURS = ("gradc loop", "gradc trace")
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ def seconds(value: float) -> str:
 
 def step_table(results: Results, threads: int) -> Table:
     """Ratios to the best other framework, and their geometric means."""
+    title = f"Training steps, {threads} thread" + ("s" if threads > 1 else "")
     names = contenders(results)
     found = {(each.workload, each.contender): each for each in ratios(results, threads)}
     rows = []
@@ -59,12 +60,13 @@ def step_table(results: Results, threads: int) -> Table:
         one = next(each for each in of_workload.values() if each)
         cells = [short(each.value) if each else NOTHING for each in of_workload.values()]
         rows.append((workload, one.best, seconds(one.best_time), *cells))
+    if not rows:
+        return Table(title, (), ())
     means = []
     for name in names:
         values = [each.value for each in found.values() if each.contender == name]
         means.append(f"**{short(geometric_mean(values))}**" if values and is_ours(name) else "")
     rows.append(("geometric mean", "", "", *means))
-    title = f"Training steps, {threads} thread" + ("s" if threads > 1 else "")
     return Table(title, ("workload", "best other", "its step", *names), tuple(rows))
 
 
@@ -155,6 +157,17 @@ def _rendered(template: str, **values: object) -> str:
     return environment.get_template(template).render(**values)
 
 
+def spread(results: Results) -> str:
+    """How far apart the quartiles of the rounds are, in the median over all figures."""
+    found = [
+        each["spread"]
+        for by_threads in results.steps.values()
+        for part in by_threads.values()
+        for each in part.values()
+    ]
+    return f"{100 * statistics.median(found):.0f} %" if found else NOTHING
+
+
 def tables(results: Results) -> str:
     """All tables, as Markdown."""
     return _rendered("tables.md.j2", tables=all_tables(results))
@@ -181,6 +194,7 @@ def page(results: Results) -> str:
         titles=titles,
         left_out=left_out,
         chart=CHART,
+        spread=spread(results),
     )
 
 

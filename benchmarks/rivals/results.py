@@ -29,6 +29,16 @@ class Results:
     failures: dict[str, dict[str, str]] = field(default_factory=dict)
     building: list[dict[str, Any]] = field(default_factory=list)
 
+    def forget(self, workload: str, contenders: set[str], threads: Iterable[int]) -> None:
+        """Drop what is known of these contenders in a workload, with so many threads."""
+        parts: list[dict[str, Any]] = [self.checks, self.starts, self.failures]
+        places: list[dict[str, Any]] = [part.get(workload, {}) for part in parts]
+        steps = self.steps.get(workload, {})
+        places += [steps.get(str(each), {}) for each in threads]
+        for place in places:
+            for contender in contenders & set(place):
+                del place[contender]
+
     def write(self, path: Path) -> None:
         """Write the file, whole."""
         path.parent.mkdir(parents=True, exist_ok=True)
