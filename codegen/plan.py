@@ -24,17 +24,21 @@ def plan(program: Program) -> Plan:
     Those of a cache line or less lie behind them, one after another.
     """
     lives = _lives(program)
-    placed: list[tuple[Memory, int]] = []
+    offsets: dict[Memory, int] = {}
+    taken: list[tuple[int, int, int, int]] = []  # from, to, first and last launch
     order = {memory: number for number, memory in enumerate(lives)}
     large = [memory for memory in lives if memory.nbytes > ALIGNMENT]
     for memory in sorted(large, key=lambda each: (-each.nbytes, order[each])):
-        placed.append((memory, _lowest(memory, placed, lives)))
-    total = max((at + aligned(memory.nbytes) for memory, at in placed), default=0)
+        (first, last), nbytes = lives[memory], aligned(memory.nbytes)
+        beside = [(low, high) for low, high, f, t in taken if f <= last and first <= t]
+        offsets[memory] = at = _lowest(nbytes, beside)
+        taken.append((at, at + nbytes, first, last))
+    total = max((high for _, high, _, _ in taken), default=0)
     for memory in lives:  # of numbers there may be thousands; a place for each costs little
         if memory.nbytes <= ALIGNMENT:
-            placed.append((memory, total))
+            offsets[memory] = total
             total += ALIGNMENT
-    return Plan(dict(placed), total)
+    return Plan(offsets, total)
 
 
 def aligned(nbytes: int) -> int:
@@ -63,18 +67,11 @@ def _live(launches: Iterable[Launch], number: int, lives: dict[Memory, tuple[int
     return number
 
 
-def _lowest(
-    memory: Memory, placed: list[tuple[Memory, int]], lives: dict[Memory, tuple[int, int]]
-) -> int:
-    first, last = lives[memory]
-    beside = sorted(
-        (at, at + aligned(other.nbytes))
-        for other, at in placed
-        if lives[other][0] <= last and first <= lives[other][1]
-    )
+def _lowest(nbytes: int, beside: list[tuple[int, int]]) -> int:
+    """The lowest place for `nbytes` outside of the ranges `beside`."""
     start = 0
-    for low, high in beside:
-        if start + aligned(memory.nbytes) <= low:
+    for low, high in sorted(beside):
+        if start + nbytes <= low:
             break
         start = max(start, high)
     return start

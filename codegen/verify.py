@@ -58,16 +58,15 @@ def require_apart(program: Program, plan: Plan) -> None:
                     lives.setdefault(touched, []).append(number)
     _as_long_as_loops(program.launches, 0, lives)
     assert lives.keys() == plan.offsets.keys(), "other memories are placed than are used"
-    placed: list[Memory] = []
+    placed: list[tuple[int, int, int, int, Memory]] = []  # from, to, first and last launch
     for memory, at in plan.offsets.items():
+        end, first, last = at + memory.nbytes, lives[memory][0], lives[memory][-1]
         assert at % ALIGNMENT == 0 and at >= 0, f"{memory} begins at {at}"
-        assert at + memory.nbytes <= plan.nbytes, f"{memory} ends behind the arena"
-        for other in placed:
-            low, high = plan.offsets[other], plan.offsets[other] + other.nbytes
-            shares = at < high and low < at + memory.nbytes
-            alive = lives[memory][0] <= lives[other][-1] and lives[other][0] <= lives[memory][-1]
-            assert not (shares and alive), f"{memory} and {other} share bytes"
-        placed.append(memory)
+        assert end <= plan.nbytes, f"{memory} ends behind the arena"
+        for low, high, begins, ends, other in placed:
+            apart = at >= high or low >= end or begins > last or first > ends
+            assert apart, f"{memory} and {other} share bytes"
+        placed.append((at, end, first, last, memory))
 
 
 def outside(memory: Memory, around: Sequence[Repeat]) -> set[Memory]:
