@@ -18,9 +18,9 @@ from rivals.frameworks import FRAMEWORKS
 from rivals.machine import machine
 from rivals.measure import Course, FailedError, checked, raced, restarted
 from rivals.process import Contender
-from rivals.reference import WrongError, reference_of
+from rivals.reference import Reference, WrongError, reference_of
 from rivals.report import tables, write_report
-from rivals.results import Results, read_results
+from rivals.results import Results, is_ours, read_results
 from rivals.workloads import BY_NAME, Workload
 
 TREE = Path(__file__).parents[2]
@@ -83,46 +83,63 @@ def compare(
 ) -> bool:
     """Check, then measure one workload; whether all that ran was right."""
     results.forget(workload.name, {each.name for each in everyone}, course.threads)
+    faults: dict[str, Exception] = {}
     try:
         reference = reference_of(workload)
+        able = list(_check(workload, everyone, course, reference, results, faults))
+        for threads in course.threads:
+            steps, dropped = raced(able, workload, threads, course, reference)
+            results.steps.setdefault(workload.name, {}).setdefault(str(threads), {}).update(steps)
+            faults |= dropped
+            able = [each for each in able if each.name in steps]
+        _restart(workload, able, course, results, faults)
     except WrongError as error:
-        _tell(results, workload, "gradc", error)
-        return False
-    able, right = [], True
+        faults["gradc"] = error
+    for name, fault in faults.items():
+        results.failures.setdefault(workload.name, {})[name] = str(fault)
+        _say(workload, name, f"{type(fault).__name__}: {fault}")
+    return not any(isinstance(each, WrongError) or is_ours(name) for name, each in faults.items())
+
+
+def _check(
+    workload: Workload,
+    everyone: list[Contender],
+    course: Course,
+    reference: Reference,
+    results: Results,
+    faults: dict[str, Exception],
+) -> Iterator[Contender]:
+    """Those whose first loss and gradients are right."""
     for each in everyone:
         if not each.framework.runs(each.variant, workload.name):
             continue
         try:
             found, cold = checked(each, workload, course, reference)
         except (FailedError, WrongError) as error:
-            right = right and isinstance(error, FailedError)
-            _tell(results, workload, each.name, error)
+            faults[each.name] = error
             continue
-        able.append(each)
         results.checks.setdefault(workload.name, {})[each.name] = found
         results.starts.setdefault(workload.name, {})[each.name] = {"cold": cold}
         errors = f"gradient within {found['gradient']:.0e}, loss within {found['loss']:.0e}"
         _say(workload, each.name, f"{errors}, first step {cold:.2f} s")
-    for threads in course.threads:
-        steps, dropped = raced(able, workload, threads, course, reference)
-        results.steps.setdefault(workload.name, {}).setdefault(str(threads), {}).update(steps)
-        for name, reason in dropped.items():
-            right = right and isinstance(reason, FailedError)
-            _tell(results, workload, name, reason)
-        able = [each for each in able if each.name in steps]
+        yield each
+
+
+def _restart(
+    workload: Workload,
+    able: list[Contender],
+    course: Course,
+    results: Results,
+    faults: dict[str, Exception],
+) -> None:
+    """Measure warm starts and memory."""
     for each in able:
-        start = results.starts[workload.name][each.name]
         try:
-            start.update(restarted(each, workload, course))
+            found = restarted(each, workload, course)
         except FailedError as error:
-            _tell(results, workload, each.name, error)
-    return right
-
-
-def _tell(results: Results, workload: Workload, name: str, error: Exception) -> None:
-    """Note that a contender has no figures, and why."""
-    results.failures.setdefault(workload.name, {})[name] = str(error)
-    _say(workload, name, f"{type(error).__name__}: {error}")
+            faults[each.name] = error
+        else:
+            results.starts[workload.name][each.name].update(found)
 
 
 def _say(workload: Workload, name: str, text: str) -> None:
@@ -156,7 +173,7 @@ def measure(given: argparse.Namespace) -> bool:
 
 
 def main() -> int:
-    """Measure, print, report; 1 where a loss or a gradient is wrong."""
+    """Measure, print, report; 1 where a loss or a gradient is wrong, or gradc fails."""
     given = arguments()
     right = given.measure_nothing or measure(given)
     results = read_results(given.results)

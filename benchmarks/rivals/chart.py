@@ -48,6 +48,7 @@ class Chart:
     height: float
     bottom: float
     top: float
+    middle: float
     one: float
     bars: tuple[Bar, ...]
     names: tuple[Label, ...]
@@ -89,7 +90,7 @@ def chart(results: Results) -> Chart:
     ]
     ticks = [Label(place(tick), bottom + 16, f"{tick:g}") for tick in TICKS if low <= tick <= high]
     return Chart(
-        *(RIGHT + 50, bottom + 44, bottom, TOP - 6, place(1.0)),
+        *(RIGHT + 50, bottom + 44, bottom, TOP - 6, (LEFT + RIGHT) / 2, place(1.0)),
         *(tuple(bars), tuple(labels), tuple(ticks), tuple(legend)),
     )
 
