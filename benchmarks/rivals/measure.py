@@ -33,9 +33,9 @@ class Course:
     patience: float
     folder: Path
 
-    def cache(self, contender: Contender, workload: Workload, purpose: str) -> Path:
+    def cache(self, contender: Contender, workload: Workload) -> Path:
         """Where a contender keeps what it compiled."""
-        return self.folder / purpose / contender.name.replace(" ", "-") / workload.name
+        return self.folder / "caches" / contender.name.replace(" ", "-") / workload.name
 
 
 @contextmanager
@@ -57,9 +57,11 @@ def checked(
 ) -> tuple[dict[str, Any], float]:
     """Errors of the first loss and gradients; and the first step with an empty cache, in seconds.
 
+    The cache stays, for what follows.
+
     Raises FailedError where there is no step, WrongError where it is wrong.
     """
-    cache = course.cache(contender, workload, "cold")
+    cache = course.cache(contender, workload)
     shutil.rmtree(cache, ignore_errors=True)
     cache.mkdir(parents=True)
     save, rate = cache / "change.npz", STRICT * workload.rate
@@ -77,7 +79,6 @@ def checked(
     found = {"loss": loss, "gradient": errors[worst], "parameter": worst}
     if not (errors[worst] <= workload.tolerance and loss <= LOSS_TOLERANCE):
         raise WrongError(f"loss off by {loss:.1e}, gradient of {worst} by {errors[worst]:.1e}")
-    shutil.rmtree(cache)
     return found, told["import"] + told["first"]
 
 
@@ -100,7 +101,7 @@ def raced(
     workers, dropped = [], {}
     try:
         for each in contenders:
-            cache = course.cache(each, workload, "warm")
+            cache = course.cache(each, workload)
             worker = Worker(each, workload, threads, cache, course.patience)
             worker.pause()
             workers.append(worker)
@@ -163,7 +164,7 @@ def _summary(times: list[float]) -> dict[str, float]:
 def restarted(contender: Contender, workload: Workload, course: Course) -> dict[str, float]:
     """The first step of fresh processes that find what is kept on disk, and their memory."""
     told = []
-    cache = course.cache(contender, workload, "warm")
+    cache = course.cache(contender, workload)
     for _ in range(course.starts):
         with running(contender, workload, max(course.threads), cache, course.patience) as worker:
             if "error" in worker.told:
