@@ -34,6 +34,7 @@ from gradc.autodiff import GradManager
 
 ELEMENTS = 1000
 LENGTH = 100
+PATIENCE = 3600.0  # seconds: it is the time of compiling that is asked for
 
 
 @dataclass
@@ -63,7 +64,7 @@ class BuildingEvaluator:
         made = translate(graph, c_target(bool(runtime().sgemm)), verify=True)
         self.source = len(made.source.text)
         self.translated = time.perf_counter()
-        build(made.source.text, toolchain, store)
+        build(made.source.text, toolchain, store, timeout=PATIENCE)
         self.built = time.perf_counter()
         outputs = [Buffer(each.type.nbytes) for each in graph.outputs]
 

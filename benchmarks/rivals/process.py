@@ -78,7 +78,11 @@ class Worker:
             start_new_session=True,
             preexec_fn=partial(_bind, threads),
         )
-        self.told = self._answer()
+        try:
+            self.told = self._answer()
+        except BaseException:  # the command is interrupted
+            self._signal(signal.SIGKILL)
+            raise
 
     def measure(self, steps: int) -> float | None:
         """The time of a step; the process goes on for as long as that takes."""
