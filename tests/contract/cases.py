@@ -180,7 +180,7 @@ ROWS: dict[str, Row] = {
     **dict.fromkeys(("neg", "abs", "sign", "floor", "ceil", "round"), Row(NUMBERS, (ANY,))),
     "pow": Row(NUMBERS, (between(0.2, 3), ANY), slack=4),
     "power": Row(FLOATS, (POSITIVE,), (("2.5",), ("-1.5",), ("0.3",), ("9.0",)), slack=4),
-    **dict.fromkeys(("sqrt", "rsqrt"), _of_floats(POSITIVE)),
+    **dict.fromkeys(("sqrt", "rsqrt", "cbrt"), _of_floats(POSITIVE)),
     "hypot": _of_floats(PLAIN, POSITIVE),
     **dict.fromkeys(("exp", "exp2", "expm1"), _of_floats(PLAIN, slack=2)),
     **dict.fromkeys(("log", "log2", "log10"), _of_floats(POSITIVE, slack=2)),

@@ -68,6 +68,7 @@ ELEMENTS: dict[str, Callable[..., Any]] = {
     "power": lambda x, exponent: x ** float(exponent),
     "sqrt": math.sqrt,
     "rsqrt": lambda x: 1 / math.sqrt(x),
+    "cbrt": math.cbrt,
     "hypot": lambda x, y: math.sqrt(x * x + y * y),
     "exp": math.exp,
     "exp2": lambda x: 2.0**x,

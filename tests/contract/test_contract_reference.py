@@ -180,6 +180,7 @@ UNARY: dict[str, list[tuple[float, float]]] = {
     ],
     "sqrt": [(0.0, 0), (-0.0, -0.0), (-1, NAN), (INF, INF), (NAN, NAN)],
     "rsqrt": [(0.0, INF), (-0.0, -INF), (-1, NAN), (INF, 0), (NAN, NAN)],
+    "cbrt": [(0.0, 0), (-0.0, -0.0), (-8, -2), (INF, INF), (-INF, -INF), (NAN, NAN)],
     "exp": [(0.0, 1), (-INF, 0), (INF, INF), (NAN, NAN), (8192.0, INF), (-8192.0, 0)],
     "exp2": [(0.0, 1), (3.0, 8), (-1.0, 0.5), (-INF, 0), (INF, INF), (NAN, NAN)],
     "expm1": [(-0.0, -0.0), (-INF, -1), (INF, INF), (NAN, NAN), (-8192.0, -1)],

@@ -40,6 +40,23 @@ rsqrt = Elementwise(
 )
 
 
+def _cbrt_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
+    """g / (3 y^2), by 1 / y, so that no order of derivatives has 0 times inf at 0."""
+    inverse = 1.0 / y
+    return (g * (1 / 3) * inverse * inverse,)
+
+
+cbrt = Elementwise(
+    "cbrt",
+    scalar="cbrt{s}({x})",
+    reference=np.cbrt,
+    vjp=_cbrt_vjp,
+    domain="float",
+    weight=TRANSCENDENTAL,
+    doc="the derivative at 0 is inf",
+)
+
+
 def _where_zero(x: Node, value: float) -> Node:
     """`x`, with `value` in place of zeros."""
     zero = logic.eq(x, sources.constant_like(0, x))

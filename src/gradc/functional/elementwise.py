@@ -138,6 +138,7 @@ log1p = unary(e.log1p, "log(1 + x)")
 logaddexp = binary(e.logaddexp, "The logarithm of a sum")
 sqrt = unary(e.sqrt, "The square root")
 rsqrt = unary(e.rsqrt, "1 / sqrt(x)")
+cbrt = unary(e.cbrt, "The cube root, with the sign of x")
 hypot = binary(e.hypot, "sqrt(x^2 + y^2)")
 erf = unary(e.erf, "The error function")
 
@@ -189,15 +190,6 @@ def reciprocal(x: Node) -> Node:
     """1 / x."""
     floating = e.to_float(x)
     return constant_like(1, floating) / floating
-
-
-@composite
-def cbrt(x: Node) -> Node:
-    """The cube root, with the sign of x; the derivative at 0 is inf."""
-    x = e.to_float(x)
-    negative = x < 0
-    root = e.to_power(e.where(negative, -x, x), 1 / 3)
-    return e.where(negative, -root, root)
 
 
 @composite
