@@ -6,13 +6,12 @@ PYTHONPATH=tests python -P -m peers --programs 2000 --seed 0 --operators 5 60
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import sys
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 QUICK = """#!/bin/sh
@@ -45,9 +44,10 @@ def prepare(folder: str, flags: str) -> None:
 
 
 def main() -> int:
-    """Run the batches, print what differs, and what was run; gives how many programs differ."""
+    """Run the batches, print what differs, and what was run; 1 where a program differs."""
     given = arguments()
-    from peers.batch import Batch, Report, run
+    from peers.batch import Batch, Report
+    from peers.supervise import supervised
 
     begun, total, sizes = time.monotonic(), Report(), []
     for first in range(0, given.programs, given.batch):
@@ -58,13 +58,11 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory(prefix="gradc-peers-") as folder:
         prepare(folder, given.flags)
-        # A worker that crashes ends the run with an error, where a Pool would wait for it.
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(given.processes, context) as pool:
-            for done in as_completed([pool.submit(run, batch) for batch in batches]):
+        with ThreadPoolExecutor(given.processes) as pool:
+            for done in as_completed([pool.submit(supervised, batch) for batch in batches]):
                 report = done.result()
                 total += report
-                for text in report.differences:
+                for text in [*report.differences, *report.crashes]:
                     print(text, flush=True)
                 print(f"{time.monotonic() - begun:7.0f} s  {total.line()}", flush=True)
     for reason, count in total.undefined.most_common():

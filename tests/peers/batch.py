@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 from gradc.runtime.compiling import CompilerWarning, CompilingEvaluator
-from gradc.tracer.evaluation import forget_programs
 from gradc.tracer.evaluator import set_evaluator
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import FlakyFailure
@@ -42,6 +42,7 @@ class Report:
     undefined: Counter[str] = field(default_factory=Counter)
     rows: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
+    crashes: list[str] = field(default_factory=list)  # of PyTorch alone
 
     def __add__(self, other: Report) -> Report:
         """Both together."""
@@ -61,15 +62,24 @@ class Report:
         return (
             f"{self.programs} programs of {self.operators} operators: {self.compared} results "
             f"compared, {self.ill} too sensitive to rounding, "
-            f"{self.undefined.total()} programs undefined, {len(self.differences)} programs differ"
+            f"{self.undefined.total()} programs undefined, {len(self.crashes)} crash PyTorch, "
+            f"{len(self.differences)} programs differ"
         )
+
+    def done(self) -> int:
+        """How many programs are behind it."""
+        return self.programs + len(self.crashes) + len(self.differences)
+
+
+Note = Callable[[Program, Report], None]
+"""Is told each program before it is run, and the report so far."""
 
 
 class Search:
     """Compares drawn programs; after the first that differs, for some time, smaller ones."""
 
-    def __init__(self, report: Report, seconds: float) -> None:
-        self.report, self.seconds = report, seconds
+    def __init__(self, report: Report, seconds: float, note: Note) -> None:
+        self.report, self.seconds, self.note = report, seconds, note
         self.failing: dict[str, tuple[Program, str]] = {}
         self.until = float("inf")
 
@@ -84,6 +94,7 @@ class Search:
         """What differs; nothing when the time is over."""
         if time.monotonic() > self.until:
             return ""
+        self.note(program, self.report)
         try:
             agreement = compared(program)
         except Undefined as error:
@@ -98,22 +109,26 @@ class Search:
         return ""
 
 
-def run(batch: Batch) -> Report:
-    """Draw and compare the programs of `batch`, going on behind what differs."""
+def prepare_process() -> None:
+    """What holds for a process that compares programs."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # PyTorch's
     warnings.simplefilter("error", CompilerWarning)
     set_evaluator(CompilingEvaluator(first_sight=False))
+
+
+def run(batch: Batch, note: Note) -> Report:
+    """Draw and compare the programs of `batch`, going on behind what differs."""
+    prepare_process()
     report = Report()
     for again in range(5):
-        left = batch.programs - report.programs - len(report.differences)
+        left = batch.programs - report.done()
         if left <= 0:
             break
-        search = Search(report, batch.seconds)
+        search = Search(report, batch.seconds, note)
         _draw(search, batch, batch.seed + again * 100_000, left)
         if search.failing:
             report.differences.append(_smallest([*search.failing.values()]))
-    forget_programs()
     return report
 
 

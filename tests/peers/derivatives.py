@@ -73,13 +73,13 @@ def by_functions(program, arrays):
     return [*outputs, *(each.numpy() for each in [*firsts, *hvp(number, inputs, vectors)])]
 
 
-def by_torch(program, arrays):
-    """PyTorch in float64, without the kernel of attention that has no second derivative."""
+def by_torch(program, arrays, dtype=torch.float64):
+    """PyTorch, without the kernel of attention that has no second derivative."""
     torch.backends.cuda.enable_flash_sdp(False)
-    inputs = [torch.tensor(each, dtype=torch.float64, requires_grad=True) for each in arrays]
+    inputs = [torch.tensor(each, dtype=dtype, requires_grad=True) for each in arrays]
 
     def make(array):
-        return torch.tensor(array, dtype=torch.float64)
+        return torch.tensor(array, dtype=dtype)
 
     def slopes(value):
         if not value.requires_grad:
@@ -91,4 +91,5 @@ def by_torch(program, arrays):
     outputs = program(*inputs)
     firsts = slopes(weighted(outputs, torch.sum, make))
     seconds = slopes(weighted(firsts, torch.sum, make, 100))
-    return [each.detach().numpy(force=True) for each in [*outputs, *firsts, *seconds]]
+    # A clone has memory, which zeros of PyTorch may lack: to read those ends the process.
+    return [each.detach().clone().numpy() for each in [*outputs, *firsts, *seconds]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -31,13 +31,20 @@ class Unfit(Exception):
 class Row:
     """An operator: how its arguments are drawn, and the two texts that they are put into.
 
-    A text is an expression, or statements that begin with "{out} = ".
+    A text is an expression, or statements that begin with "{out} = ". An `exact` operator rounds
+    nothing where numbers have few binary digits.
     """
 
     name: str
     draw: Callable[[Draft], Words]
     ours: str
     theirs: str
+    exact: bool = False
+
+
+def with_exact(names: Collection[str], *rows: Row) -> tuple[Row, ...]:
+    """The rows, where those of these names are exact."""
+    return tuple(replace(row, exact=row.name in names) for row in rows)
 
 
 class Draft:
@@ -50,6 +57,7 @@ class Draft:
         self.inputs: dict[str, str] = {}
         self.steps: list[Step] = []
         self.used: set[str] = set()
+        self.exact: set[str] = set()
 
     # ---- plain numbers
 
@@ -85,6 +93,7 @@ class Draft:
             text = (
                 f"{random}.integers({math.ceil(2 * low)}, {math.floor(2 * high) + 1}, {shape}) / 2"
             )
+            self.exact.add(name)
         else:
             text = f"{random}.uniform({low}, {high}, {shape})"
         self.inputs[name] = text
@@ -112,7 +121,9 @@ class Draft:
             for each in ([word] if isinstance(word, str) else word)
             if isinstance(each, str) and each in self.values
         )
-        self.steps.append(Step(row.name, name, reads, ours, theirs))
+        if row.exact and self.exact.issuperset(reads):
+            self.exact.add(name)
+        self.steps.append(Step(row.name, name, reads, ours, theirs, name in self.exact))
         self.values[name] = made
         self.used |= {*reads}
         return name

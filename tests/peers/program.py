@@ -36,13 +36,17 @@ from gradc.autodiff import GradManager, hvp, value_and_grad
 
 @dataclass(frozen=True)
 class Step:
-    """One operator: the statements of both texts give `name` what they make of `reads`."""
+    """One operator: the statements of both texts give `name` what they make of `reads`.
+
+    `exact` says that nothing was rounded so far, where numbers have few binary digits.
+    """
 
     row: str
     name: str
     reads: tuple[str, ...]
     ours: str
     theirs: str
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Program:
 
     def theirs(self, then: str = "") -> str:
         """The function in PyTorch's words, with a statement about `{name}` after each value."""
-        after = [f"\n{then.format(name=each.name)}" if then else "" for each in self.steps]
+        after = [f"\n{then}".format(**vars(each)) if then else "" for each in self.steps]
         lines = [each.theirs + more for each, more in zip(self.steps, after, strict=True)]
         return self._function("theirs", lines)
 

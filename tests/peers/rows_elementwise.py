@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from peers.draft import LARGEST, Draft, Row, Words
+from peers.draft import LARGEST, Draft, Row, Words, with_exact
 
 
 def one(
@@ -121,7 +121,13 @@ ARITHMETIC = (
     Row("detach", one(), "{x}.detach()", "{x}.detach()"),
     Row("maximum", pair(), "F.maximum({x}, {y})", "torch.maximum({x}, {y})"),
     Row("minimum", pair(), "F.minimum({x}, {y})", "torch.minimum({x}, {y})"),
-    Row("clip", _clip, "F.clip({x}, {a}, {b})", "torch.clamp({x}, {a}, {b})"),
+    # On the bounds themselves the derivative is 1 in gradc, 0 or 1 in PyTorch, by its version.
+    Row(
+        "clip",
+        _clip,
+        "F.clip({x}, {a}, {b})",
+        "torch.where({x} < {a}, {a}, torch.where({x} > {b}, {b}, {x}))",
+    ),
     Row(
         "where",
         _chosen,
@@ -138,7 +144,7 @@ ARITHMETIC = (
         "comparison",
         _chosen,
         "({x} {sign} {y}).astype({a}.dtype) * {a}",
-        "({x} {sign} {y}).double() * {a}",
+        "({x} {sign} {y}).to({a}.dtype) * {a}",
     ),
     Row(
         "logic",
@@ -153,7 +159,7 @@ FUNCTIONS = (
     unary("log", 0.1), unary("log2", 0.1), unary("log10", 0.1), unary("log1p", -0.8),
     Row("logaddexp", pair(), "F.logaddexp({x}, {y})", "torch.logaddexp({x}, {y})"),
     unary("sqrt", 0.1), unary("rsqrt", 0.2), unary("erf"),
-    # The derivative at 0 is infinite, and PyTorch has no cube root.
+    # The derivative at 0 is infinite, and PyTorch has no cube root: its own text is the power.
     unary("cbrt", away=(0,), theirs="torch.sign({x}) * torch.abs({x}) ** (1 / 3)"),
     unary("reciprocal", 0.3),
     unary("sin"), unary("cos"), unary("tan", -1.2, 1.2),
@@ -213,4 +219,12 @@ ACTIVATIONS = (
     Row("glu", _halves, "F.glu({x}, axis={axis})", "T.glu({x}, dim={axis})"),
 )  # fmt: skip
 
-ROWS = (*ARITHMETIC, *FUNCTIONS, *ACTIVATIONS)
+EXACT = {
+    *("add", "sub", "rsub", "mul", "add_number", "number_sub", "mul_number", "in_place", "neg"),
+    *("abs", "square", "power_whole", "mod", "floordiv", "detach", "maximum", "minimum", "clip"),
+    *("where", "masked_fill", "comparison", "logic", "floor", "ceil", "round", "trunc", "sign"),
+    *("nan_to_num", "relu", "relu6", "hardtanh", "hardshrink"),
+}
+"""Those that round nothing where numbers have few binary digits."""
+
+ROWS = with_exact(EXACT, *ARITHMETIC, *FUNCTIONS, *ACTIVATIONS)

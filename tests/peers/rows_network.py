@@ -173,10 +173,18 @@ def _by_channels(kind: str) -> Callable[[Draft], Words]:
             _check_spread(draft, x, axes, groups if kind == "group" else 0)
             words = {}
         w, b = draft.sized((channels,)), draft.sized((channels,))
-        return {"x": x, "groups": groups, "w": w, "b": b, **words}
+        per = (channels, *(1 for _ in shape[2:]))
+        return {"x": x, "groups": groups, "axes": axes, "per": per, "w": w, "b": b, **words}
 
     return draw
 
+
+# Written out: T.batch_norm, and T.instance_norm by it, read a cotangent in the wrong order, if its
+# axes were permuted and all of them but the channels and one other have one element.
+SCALED = (
+    "{{out}} = {0}\n"
+    "{{out}} = {{out}} / torch.sqrt({1} + 1e-5) * {{w}}.reshape({{per}}) + {{b}}.reshape({{per}})"
+)
 
 NORMALIZATIONS = (
     Row("layer_norm", _lines, "F.layer_norm({x}, {last}, {affine}, {w}, {b})",
@@ -186,13 +194,13 @@ NORMALIZATIONS = (
     Row("group_norm", _by_channels("group"), "F.group_norm({x}, {groups}, True, {w}, {b})",
         "T.group_norm({x}, {groups}, {w}, {b})"),
     Row("instance_norm", _by_channels("instance"), "F.instance_norm({x}, True, {w}, {b})",
-        "T.instance_norm({x}, None, None, {w}, {b})"),
+        SCALED.format("{x} - {x}.mean({axes}, True)", "({out} * {out}).mean({axes}, True)")),
     Row("batch_norm", _by_channels("batch"),
         "F.batch_norm({x}, None, None, {w}, {b}, training=True)",
-        "T.batch_norm({x}, None, None, {w}, {b}, training=True)"),
+        SCALED.format("{x} - {x}.mean({axes}, True)", "({out} * {out}).mean({axes}, True)")),
     Row("batch_norm_running", _by_channels("running"),
         "F.batch_norm({x}, {mean}.detach(), {var}.detach(), {w}, {b})",
-        "T.batch_norm({x}, {mean}.detach(), {var}.detach(), {w}, {b})"),
+        SCALED.format("{x} - {mean}.detach().reshape({per})", "{var}.detach().reshape({per})")),
     # PyTorch divides alpha by the number of channels that are summed.
     Row("local_response_norm", lambda draft: {"x": draft.value(ranks=range(3, 6), some=True)},
         "F.local_response_norm({x}, 3, 1.5, 0.1, 0.75)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from peers.draft import LARGEST, Draft, Row, Unfit, Words
+from peers.draft import LARGEST, Draft, Row, Unfit, Words, with_exact
 
 LINES = range(1, 6)
 SPREAD = 0.05
@@ -82,7 +82,7 @@ REDUCTIONS = (
     Row("softmin", _along, "F.softmin({x}, {axis})", "T.softmin({x}, {axis})"),
     Row("log_softmax", _along, "F.log_softmax({x}, {axis})", "torch.log_softmax({x}, {axis})"),
     Row("argmax", _along, "F.one_hot(F.argmax({x}, {axis}), 9).astype({x}.dtype) + F.sum({x})",
-        "T.one_hot(torch.argmax({x}, {axis}), 9).double() + torch.sum({x})"),
+        "T.one_hot(torch.argmax({x}, {axis}), 9).to({x}.dtype) + torch.sum({x})"),
 )  # fmt: skip
 
 
@@ -211,4 +211,10 @@ ATTENTION = (
         "T.scaled_dot_product_attention({x}, {y}, {z}, {theirs}, is_causal={causal})"),
 )  # fmt: skip
 
-ROWS = (*REDUCTIONS, *PRODUCTS, *ATTENTION)
+EXACT = {
+    *("sum", "max", "min", "sum_all", "max_all", "prod"),
+    *(row.name for row in PRODUCTS),
+}
+"""Those that round nothing where numbers have few binary digits."""
+
+ROWS = with_exact(EXACT, *REDUCTIONS, *PRODUCTS, *ATTENTION)

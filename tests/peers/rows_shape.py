@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from peers.draft import Draft, Names, Row, Words
+from peers.draft import Draft, Names, Row, Words, with_exact
 
 LINES = range(1, 6)
 
@@ -349,4 +349,5 @@ ORDER = (
     Row("cumprod", _running(-1.5, 1.5), "F.cumprod({x}, {axis})", "torch.cumprod({x}, {axis})"),
 )  # fmt: skip
 
-ROWS = (*MOVEMENTS, *INDEXING, *ORDER)
+EVERY = (*MOVEMENTS, *INDEXING, *ORDER)
+ROWS = with_exact({row.name for row in EVERY}, *EVERY)
