@@ -93,9 +93,12 @@ class Entry:
     larger: bool = False
 
 
-ENTRIES = InternTable(2_000)
-RECENT = InternTable(500)
-EXECUTABLES = InternTable(500)
+KEPT_NODES = 500_000
+"""How many nodes a generation of programs may have; a node needs some 350 bytes."""
+
+ENTRIES = InternTable(KEPT_NODES, lambda entry: 250 + entry.nodes)
+RECENT = InternTable(KEPT_NODES, lambda recent: 1_000 + sum(each.nodes for each in recent))
+EXECUTABLES = InternTable(KEPT_NODES, lambda found: 1_000 + found[1])
 
 
 def forget_programs() -> None:
@@ -158,7 +161,7 @@ def _computed(
     within = graph.nodes()
     evaluator = current_evaluator()
     key = (evaluator, digest(graph))
-    run: Executable | None = EXECUTABLES.get(key)
+    run, _ = EXECUTABLES.get(key) or (None, 0)
     if run is not None:
         STATISTICS.digest_hits += 1
     elif larger := _superset(recording, asked, len(within)):
@@ -167,7 +170,7 @@ def _computed(
         return replace(larger, places=places, larger=True)
     else:
         STATISTICS.prepared += 1
-        run = EXECUTABLES.put(key, evaluator.prepare(graph))
+        run, _ = EXECUTABLES.put(key, (evaluator.prepare(graph), len(within)))
     entry = Entry(
         run,
         tuple(~known[each] if each in known else each.attrs[0] for each in binding.inputs),
@@ -210,7 +213,11 @@ def _may_take(recording: Recording, entry: Entry) -> bool:
 
 def _remember(recording: Recording, entry: Entry) -> None:
     key = recording.entry or RECENT
-    RECENT.put(key, deque(maxlen=8)).appendleft(entry)
+    recent: deque[Entry] | None = RECENT.get(key)
+    if recent is None:
+        RECENT.put(key, deque([entry], maxlen=8))
+    else:
+        recent.appendleft(entry)
 
 
 def without_markers(each: Node, known: dict[Node, int]) -> Node:

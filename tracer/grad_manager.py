@@ -18,7 +18,7 @@ from .adjoint import adjoint
 from .errors import DTypeError, located
 from .evaluation import settle
 from .function import Calls
-from .ir import InternTable, Node, node
+from .ir import InternTable, Node, node, topological
 from .ops import markers
 from .recording import STATISTICS, THREAD, Recording, stopped
 from .seeds import seeds_of, targets_of
@@ -278,7 +278,11 @@ class GradManagerGroup:
             each.release()
 
 
-ADJOINTS = InternTable(2_000)
+def _weight(marked: tuple[tuple[Node, Node], ...]) -> int:
+    return 250 + len(topological([cotangent for _, cotangent in marked]))
+
+
+ADJOINTS = InternTable(500_000, _weight)
 
 
 def cotangents(

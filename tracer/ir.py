@@ -229,10 +229,16 @@ def _origin_now() -> Origin | None:
 
 
 class InternTable:
-    """Nodes by structure, in two generations: what a generation did not ask for is forgotten."""
+    """Values by key, in two generations: what a generation did not ask for is forgotten.
 
-    def __init__(self, limit: int = 200_000) -> None:
+    A generation ends when the weights of its values reach `limit`; each weighs 1 unless `weigh`
+    tells more.
+    """
+
+    def __init__(self, limit: int = 200_000, weigh: Callable[[Any], int] = lambda value: 1) -> None:
         self.limit = limit
+        self.weigh = weigh
+        self.weight = 0
         self.young: dict[Any, Any] = {}
         self.old: dict[Any, Any] = {}
 
@@ -241,17 +247,19 @@ class InternTable:
         found = self.young.get(key)
         if found is None and (found := self.old.get(key)) is not None:
             self.young[key] = found
+            self.weight += self.weigh(found)
         return found
 
     def put(self, key: Any, value: Any) -> Any:
         """Keep `value` under `key`, unless another thread was first; give what is kept."""
-        if len(self.young) >= self.limit:
-            self.old, self.young = self.young, {}
+        if self.weight >= self.limit:
+            self.old, self.young, self.weight = self.young, {}, 0
+        self.weight += self.weigh(value)
         return self.young.setdefault(key, value)
 
     def clear(self) -> None:
         """Forget everything."""
-        self.young, self.old = {}, {}
+        self.young, self.old, self.weight = {}, {}, 0
 
     def __len__(self) -> int:
         return len(self.young) + len(self.old)

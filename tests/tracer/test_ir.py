@@ -134,6 +134,17 @@ def test_what_two_generations_do_not_ask_for_is_forgotten() -> None:
     assert [table.get(key) for key in "abcdef"] == ["A", None, None, "D", "E", "F"]
 
 
+def test_a_generation_ends_by_weight() -> None:
+    table = InternTable(limit=10, weigh=len)
+    table.put("a", "x" * 6)
+    table.put("b", "x" * 6)  # 12: the next begins a generation
+    table.put("c", "x")
+    assert table.get("a") is not None  # asked for: young again, 7 with c
+    table.put("d", "x" * 6)  # 13
+    table.put("e", "x")  # another generation: b goes
+    assert [table.get(key) is None for key in "abcde"] == [False, True, False, False, False]
+
+
 def test_first_value_under_a_key_stays() -> None:
     table = InternTable()
     assert table.put("k", "first") == "first"

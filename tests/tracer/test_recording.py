@@ -6,8 +6,9 @@ import weakref
 
 import numpy as np
 import pytest
-from gradc.tracer import evaluation
+from gradc.tracer import evaluation, grad_manager
 from gradc.tracer.errors import BoundsError
+from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
 from gradc.tracer.recording import LIMIT, STATISTICS, THREAD
 
 from gradc import Tensor, from_numpy, no_grad, set_default_dtype, tensor
@@ -380,3 +381,27 @@ def test_equal_tables_in_a_second_recording_are_the_same_nodes():
 
 def test_tensor_is_the_class_of_results():
     assert type(Tensor([1.0]) + 1) is Tensor
+
+
+def test_what_is_kept_of_programs_is_bounded_by_their_size(monkeypatch):
+    """A process that makes ever new programs of many nodes does not keep them all."""
+    before = current_evaluator()
+    set_evaluator(InterpretingEvaluator())
+    tables = evaluation.ENTRIES, evaluation.EXECUTABLES, grad_manager.ADJOINTS
+    for table in tables:
+        table.clear()
+        monkeypatch.setattr(table, "limit", 1_500)
+    try:
+        for extent in range(1, 16):
+            x = tensor(np.full(extent, 0.5))
+            manager = GradManager().attach(x)
+            with manager:
+                y = x
+                for _ in range(20):
+                    y = y * y + x
+                manager.backward(y.sum())
+            assert x.grad.shape == (extent,)
+            x.grad.numpy()
+    finally:
+        set_evaluator(before)
+    assert all(0 < len(table) <= 10 for table in tables), [len(table) for table in tables]
