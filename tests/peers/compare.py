@@ -65,9 +65,11 @@ def shaken(value: torch.Tensor, unrounded: bool, number: int, precision: Precisi
     bits = value.detach().double().abs().contiguous().view(torch.int64)
     mixed = (bits ^ number) * MULTIPLIER
     mixed = (mixed ^ (mixed >> 29)) * MULTIPLIER
-    part = ((mixed >> 40) & 0xFFFF) / 0x8000 - 1.0 if abs(number) > 1 else float(number)
+    part = ((mixed >> 40) & 0xFFFF).double() / 0x8000 - 1.0
+    if abs(number) == 1:
+        part = torch.full_like(part, number)
     exact = unrounded & (bits & ((1 << (53 - precision.digits)) - 1) == 0)
-    return value * (1 + torch.where(exact, 0.0, part * precision.noise)).to(value.dtype)
+    return value * (1 + part.masked_fill(exact, 0.0) * precision.noise).to(value.dtype)
 
 
 def expected(program: Program) -> tuple[list[Array], list[float]]:

@@ -24,8 +24,14 @@ AGAIN = 500_000
 MOST_CRASHES = 5
 
 
-def supervised(batch: Batch) -> Report:
-    """The report of `batch`, whatever its programs do to their process."""
+def report_of(batch: Batch, to: Connection) -> None:
+    """Run `batch`; send each program before it is run, and the report so far."""
+    report = run(batch, lambda program, so_far: to.send((program, so_far)))
+    to.send((None, report))
+
+
+def supervised(batch: Batch, work: Callable[[Batch, Connection], None] = report_of) -> Report:
+    """The report of `batch`, whatever its programs do to the process that does the `work`."""
     total = Report()
     for crash in range(MOST_CRASHES):
         left = replace(
@@ -33,7 +39,7 @@ def supervised(batch: Batch) -> Report:
         )
         if left.programs <= 0:
             break
-        last, code = attempt(_run, left)
+        last, code = attempt(work, left)
         program, report = last or (None, Report())
         total += report
         if code == 0:
@@ -60,11 +66,6 @@ def attempt(work: Callable[..., None], *args: Any) -> tuple[Any, int | None]:
             last = ours.recv()
     process.join()
     return last, process.exitcode
-
-
-def _run(batch: Batch, to: Connection) -> None:
-    report = run(batch, lambda program, so_far: to.send((program, so_far)))
-    to.send((None, report))
 
 
 def _crashes(program: Program) -> bool:
