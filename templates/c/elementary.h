@@ -27,9 +27,8 @@
 #if __GLIBC_PREREQ(2, 35)
 #define GRADC_LANES __attribute__((simd("notinbranch"), const, nothrow))
 #define GRADC_VECTOR(name) extern double name(double) GRADC_LANES;
-#define GRADC_VECTORS(name)                     \
-    extern float name##f(float) GRADC_LANES; \
-    GRADC_VECTOR(name)
+#define GRADC_VECTORS(name) \
+    extern float name##f(float) GRADC_LANES; GRADC_VECTOR(name)
 #define GRADC_VECTORS2(name)                        \
     extern double name(double, double) GRADC_LANES; \
     extern float name##f(float, float) GRADC_LANES;
