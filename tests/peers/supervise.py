@@ -61,7 +61,7 @@ def attempt(work: Callable[..., None], *args: Any) -> tuple[Any, int | None]:
     process.start()
     theirs.close()
     last = None
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, OSError):  # OSError: within a message
         while True:
             last = ours.recv()
     process.join()
