@@ -29,7 +29,9 @@ class Outcome:
         try:
             self.form = packed(result, self._number, known)
         except NotPacked as error:
-            trace.reason = f"returns an object of the class {error}"
+            trace.reason = (
+                f"returns an object of the class {error}, which is no container or dataclass"
+            )
         self.grads: list[tuple[int, int | None]] = []
         for place, before in trace.grads.items():
             self._add_grad(~place, trace.boxes[place], before)

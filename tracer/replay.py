@@ -6,7 +6,7 @@ go. Nothing is written before the program has run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .buffer import Buffer
@@ -87,12 +87,26 @@ class _Manager:
             return True
         return False
 
+    def difference(self, boxes: list[Tensor], name: Callable[[Any], str]) -> str | None:
+        """In words, what is not as it was."""
+        manager = self.manager
+        mine = name(manager)
+        if manager._session is not None:
+            return f"{mine} is recording"
+        for box, callbacks in zip(boxes, self.wanted, strict=True):
+            if (id(box) in manager._attached) is (callbacks is None):
+                now = "is attached to" if callbacks is None else "is not attached to"
+                return f"{name(box)} {now} {mine} now"
+            if callbacks is not None and manager.callbacks_of(box) != callbacks:
+                return f"{name(box)} has other callbacks in {mine}"
+        return None
+
     def _attached(self, boxes: list[Tensor], wanted: Sequence[Any]) -> bool:
         table = self.manager._attached
         for box, callbacks in zip(boxes, wanted, strict=True):
             if (id(box) in table) is (callbacks is None):
                 return False
-            if callbacks and self.manager.callbacks_of(box) != callbacks:
+            if callbacks is not None and self.manager.callbacks_of(box) != callbacks:
                 return False
         return True
 
@@ -260,6 +274,30 @@ class Replay:
             if not check():
                 return False
         return True
+
+    def difference(
+        self, arguments: list[Tensor], closed: list[Tensor] | None, name: Callable[[Any], str]
+    ) -> str:
+        """In words, why this is stale; `name` says what tensors and managers are called."""
+        boxes = (closed or self._closed) + arguments
+        for owner, kind, number in self._looks:
+            grad, mine = boxes[owner].grad, f"{name(boxes[owner])}.grad"
+            if kind == ABSENT and grad is not None:
+                return f"{mine} is there, and was None"
+            if kind == SAME and grad is not boxes[number]:
+                return f"{mine} is another tensor"
+            if kind == OWN and not isinstance(grad, Tensor):
+                return f"{mine} is {'None' if grad is None else type(grad).__name__}"
+            if kind == OWN:
+                boxes.append(grad)
+        for box, old in zip(boxes, self._types, strict=True):
+            new = box._node.type.settled()
+            if new != old:
+                return f"{name(box)} is {new}, not {old}"
+        found = [each.difference(boxes, name) for each in self._managers]
+        acts = [each for each in self._numbers.checks if not each()]
+        found += [each.__self__.difference() for each in acts]  # type: ignore[attr-defined]
+        return next(filter(None, found), "tensors that were different are the same one")
 
     def _committed(self, boxes: list[Tensor], values: list[Buffer]) -> Any:
         """Write what is changed, and make the result."""

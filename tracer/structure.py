@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from .dtypes import DType
+from .layout import put_together
 from .value import Value
 
 PLAIN = (
@@ -19,10 +20,18 @@ PLAIN = (
 )
 """Values that cannot change: what is computed from equal ones is equal."""
 
+CONSTANT = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
+"""Modules of the standard library whose objects cannot change either."""
+
 
 def is_plain(value: Any) -> bool:
     """Whether `value` is a number, a string or the like, or a tuple of such."""
-    return isinstance(value, PLAIN) or (value.__class__ is tuple and all(map(is_plain, value)))
+    if isinstance(value, PLAIN):
+        return True
+    kind = value.__class__
+    if kind is tuple or kind is frozenset:
+        return all(map(is_plain, value))
+    return kind.__module__.partition(".")[0] in CONSTANT
 
 
 def same_plain(one: Any, other: Any) -> bool:
@@ -32,7 +41,7 @@ def same_plain(one: Any, other: Any) -> bool:
     if one.__class__ is tuple:
         alike = len(one) == len(other)
         return alike and all(map(same_plain, one, other))
-    return repr(one) == repr(other)
+    return bool(one == other) if one.__class__ is frozenset else repr(one) == repr(other)
 
 
 class NotPacked(Exception):
@@ -48,7 +57,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A tuple, a list, or the items of a dict: what makes it, and its parts."""
+    """A container or a record: what makes it, and its parts."""
 
     make: Callable[[list[Any]], Any]
     parts: tuple[Any, ...]
@@ -61,17 +70,20 @@ def packed(value: Any, number: Callable[[Any], int], known: Callable[[Any], bool
     """`value` with a number in place of each tensor; objects that are `known` stay themselves."""
     if isinstance(value, Value):
         return number(value)
-    if is_plain(value) or known(value):
+    if is_plain(value) or known(value) or _never_changes(value):
         return Fixed(value)
-    kind = value.__class__
-    if kind in (dict, OrderedDict):
-        parts = [packed(each, number, known) for each in value.values()]
-        keys = list(value)
-        return Items(lambda made: kind(zip(keys, made, strict=True)), tuple(parts))
-    if kind is not list and not isinstance(value, tuple):
-        raise NotPacked(kind.__name__)
-    make = (lambda made: kind(*made)) if hasattr(value, "_fields") else kind
-    return Items(make, tuple([packed(each, number, known) for each in value]))
+    found = put_together(value)
+    if found is None:
+        raise NotPacked(value.__class__.__name__)
+    parts, make = found
+    return Items(make, tuple([packed(each, number, known) for each in parts]))
+
+
+def _never_changes(value: Any) -> bool:
+    """Whether `value` is a class, or a function that holds nothing."""
+    if isinstance(value, FunctionType):
+        return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__)
+    return isinstance(value, (type, BuiltinFunctionType))
 
 
 def unpacked(form: Packed, tensors: Sequence[Any], boxes: Sequence[Any]) -> Any:

@@ -276,7 +276,8 @@ class Tracing:
         if not found:
             return []
         origin = found[0]._node.origin if isinstance(found[0], Tensor) else None
-        self.reason = "keeps what it makes" + (f" (at {origin})" if origin else "")
+        kept = "keeps what it makes" + (f" (at {origin})" if origin else "")
+        self.reason = self.reason or kept
         return [each for each in found if isinstance(each, Tensor)]
 
     def _held(self, expected: set[int]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a function reads besides its arguments, as far as its code shows it."""
+"""What a function reads and changes besides its arguments, as far as its code shows it."""
 
 from __future__ import annotations
 
@@ -10,38 +10,61 @@ from functools import lru_cache
 from itertools import pairwise
 from types import CodeType
 
-GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
-CLOSED_OVER = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+CHANGES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "DELETE_GLOBAL", "DELETE_DEREF")
+CHANGES_ATTRIBUTE = ("STORE_ATTR", "DELETE_ATTR")
 
 
 @dataclass(slots=True)
 class Names:
     """The names in a function's code: of variables, of attributes, and of methods it calls.
 
-    What is only appended to (`calls.append(1)`) is not among them: nothing depends on it.
+    `changed` are variables and `changed_attributes` attributes that it binds anew; what is only
+    appended to (`calls.append(1)`) is in `appended`, and nothing depends on it. `lines` says where
+    a name stands first.
     """
 
     variables: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    changed_attributes: set[str] = field(default_factory=set)
+    appended: set[str] = field(default_factory=set)
+    lines: dict[str, str] = field(default_factory=dict)
 
 
 @lru_cache(1_000)
-def names_in(code: CodeType) -> Names:
-    """The names in `code` and in the functions that are written inside it."""
+def names_in(code: CodeType, body: bool = False) -> Names:
+    """The names in `code` and in the functions that are written inside it.
+
+    Of a `body`, the code of a traced function itself, what it appends to is left out.
+    """
     found = Names()
     for each in _nested(code):
         steps = list(dis.get_instructions(each))
         for step, following in pairwise([*steps, steps[-1]]):
-            if _loads_method(step):
-                found.methods.add(step.argval)
-            elif _loads_method(following) and following.argval == "append":
-                continue
-            elif step.opname in GLOBALS or step.opname in CLOSED_OVER:
-                found.variables.add(step.argval)
-            elif step.opname == "LOAD_ATTR":
-                found.attributes.add(step.argval)
+            _enter(found, step, following, silent=body and each is code)
+            if isinstance(step.argval, str) and step.positions and step.positions.lineno:
+                found.lines.setdefault(step.argval, f"{each.co_filename}:{step.positions.lineno}")
     return found
+
+
+def _enter(found: Names, step: dis.Instruction, following: dis.Instruction, silent: bool) -> None:
+    """Enter what one instruction names."""
+    name = step.argval
+    if _loads_method(step):
+        found.methods.add(name)
+    elif _loads_method(following) and following.argval == "append":
+        if not silent and (step.opname in READS or step.opname == "LOAD_ATTR"):
+            found.appended.add(name)
+    elif step.opname in READS:
+        found.variables.add(name)
+    elif step.opname == "LOAD_ATTR":
+        found.attributes.add(name)
+    elif step.opname in CHANGES:
+        found.changed.add(name)
+    elif step.opname in CHANGES_ATTRIBUTE:
+        found.changed_attributes.add(name)
 
 
 def _loads_method(step: dis.Instruction) -> bool:

@@ -19,10 +19,11 @@ from types import MethodType
 from typing import Any
 
 from .chance import random_states
+from .difference import Told, compared, described, tensor_names
 from .optimizer.again import EpochAgain
-from .signature import Call, described
+from .signature import Call
 from .surroundings import Others, Surroundings
-from .tracer.errors import GradcError
+from .tracer.errors import GradcError, located
 from .tracer.recording import THREAD
 from .tracer.replay import STALE, Replay
 from .tracer.tracing import Tracing
@@ -89,8 +90,13 @@ class Traced:
         self._last: _Variant | None = None
         self._traced = self._replayed = self._plain = 0
         self._kinds: Counter[tuple[Any, ...]] = Counter()
-        self._told: dict[str, str] = {}
+        self._told: Told = {}
+        self._owner: type | None = None
+        self._dropped = False
         self._reasons: Counter[str] = Counter()
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner = owner  # of the method that this is
 
     # ---- calling
 
@@ -99,7 +105,7 @@ class Traced:
         recording = THREAD.recording
         if recording.trace is not None or (recording.managers and recording.recording_managers()):
             return self.function(*args, **kwargs)  # it belongs to what is recorded there
-        call = Call(args, kwargs)
+        call = Call(args, kwargs, self._owner)
         last = self._last
         if last is not None and last.key == call.key and last.surroundings.unchanged():
             made = self._replay(last, call, None)
@@ -140,8 +146,25 @@ class Traced:
                 if made is not STALE:
                     self._used(number)
                     return made
-            reason = reason or found or "a gradient, a manager or an optimizer is not as it was"
+                names = tensor_names(self.function, args, kwargs)
+                found = self._stale(variant, call, others, names)
+            reason = reason or found or ""
         return self._new(call, args, kwargs, reason)
+
+    def _stale(self, variant: _Variant, call: Call, others: Others, names: dict[int, str]) -> str:
+        """In words, why the replay of a variant that fits otherwise is stale."""
+        replay = variant.replay
+        assert replay is not None
+        closed = replay.replaced(others) if others else None
+
+        def name_of(value: Any) -> str:
+            known = names.get(id(value)) or variant.surroundings.name_of(value)
+            return known or f"a {type(value).__name__}"
+
+        if others and closed is None:
+            new = next(iter(others.values()))
+            return f"{name_of(new)} is another tensor, and the old one is changed by the function"
+        return replay.difference(call.tensors, closed, name_of)
 
     def _used(self, number: int) -> None:
         with self._lock:
@@ -179,7 +202,7 @@ class Traced:
     def _new(self, call: Call, args: Any, kwargs: Any, reason: str) -> Any:
         told = described(self.function, args, kwargs)
         if self._variants:
-            reason = reason or _compared(self._told, told) or "was forgotten"
+            reason = reason or located(compared(self._told, told) or self._other_call())
         else:
             reason = "first call"
         if self._is_frozen():
@@ -198,10 +221,17 @@ class Traced:
             self._variants[next(_numbers)] = variant
             if len(self._variants) > KEPT:
                 self._variants.popitem(last=False)
+                self._dropped = True
             self._last = variant
         if self._traced == MANY + 1:
             self._warn(reason)
         return result
+
+    def _other_call(self) -> str:
+        """Why a call whose arguments seem to be those of the last trace was not found."""
+        if self._dropped:
+            return f"only the last {KEPT} traces are kept, and that for these arguments was not"
+        return "the arguments are given in another way, by position or by name"
 
     def _recorded(self, call: Call, args: Any, kwargs: Any) -> tuple[Any, _Variant]:
         """The result, and what later calls need."""
@@ -214,7 +244,9 @@ class Traced:
         if outcome is not None:
             scheduled = any(isinstance(each.of, EpochAgain) for each in trace.actions)
             if changed := surroundings.changed_by_itself(scheduled):
-                reason = f"changes what it reads: {changed}"
+                reason = f"changes Python state: {changed}"
+            elif unknown := self._unnamed_manager(trace, surroundings):
+                reason = unknown
             elif random_states(surroundings.objects()) != drawn:
                 reason = "draws random numbers of Python or NumPy"
             elif not call.same_arguments(args, kwargs):
@@ -227,6 +259,13 @@ class Traced:
         trace.forget()
         variant = _Variant(call.key, surroundings, call.objects, replay, reason or "")
         return result, variant
+
+    def _unnamed_manager(self, trace: Tracing, surroundings: Surroundings) -> str | None:
+        """A manager whose callbacks may do what was not looked at."""
+        for each in trace.managed_.values():
+            if any(each.attached.values()) and not surroundings.knows(each.manager):
+                return "uses a manager with callbacks that its code does not reach by names"
+        return None
 
     def _warn(self, reason: str) -> None:
         code = getattr(self.function, "__code__", None)
@@ -270,16 +309,6 @@ class Traced:
 
 
 _numbers = itertools.count()
-
-
-def _compared(before: dict[str, str], now: dict[str, str]) -> str:
-    """In which argument two calls differ."""
-    for name in dict.fromkeys([*before, *now]):
-        old, new = before.get(name), now.get(name)
-        if old != new:
-            was = f"not {old}" if old else "not given before"
-            return f"{name} is {new}, {was}" if new else f"{name} is not given"
-    return ""
 
 
 class exclude_from_trace:

@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
 from typing import Any
 
+from .module import Module
+from .optimizer import LRScheduler, Optimizer
 from .tracer.dtypes import default_float
+from .tracer.grad_manager import GradManager
 from .tracer.ir import TensorType
+from .tracer.layout import attributes, layout_of
 from .tracer.recording import THREAD
 from .tracer.structure import is_plain
 from .tracer.tensor import Tensor
 
 NUMBERS = (int, bool, str, type(None))
 
+THEMSELVES = (Module, GradManager, Optimizer, LRScheduler)
+"""What is the same only where it is the same object, whatever its class says of its fields."""
+
 
 class Call:
     """The arguments of one call.
 
     `key` are the types of tensors and all else that tells one call from another; `tensors` are
-    those among the arguments, each once; `objects` are arguments that only their identity tells.
+    those among the arguments, each once; `objects` are arguments that only their identity tells,
+    and the classes of those that are told by what they hold.
     """
 
-    __slots__ = ("key", "objects", "tensors")
+    __slots__ = ("_around", "_owner", "key", "objects", "tensors")
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], owner: type | None = None
+    ) -> None:
         self.objects: list[Any] = []
         self.key: list[Any] = [THREAD.quiet > 0, default_float()]
+        self._around: list[int] = []
+        self._owner = owner
         try:  # the usual case: nothing but tensors
             self.key += [each._node.type for each in args]
             self.tensors: list[Tensor] = [*args]
         except AttributeError:
             self.tensors = []
-            for each in args:
+            method = owner is not None and args and isinstance(args[0], owner)
+            if method:
+                self._add_itself(args[0])
+            for each in args[1:] if method else args:
                 self._add(each)
-        for name in kwargs:
+        for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:
             self.key.append(name)
             self._add(kwargs[name])
 
@@ -45,20 +58,37 @@ class Call:
             self.tensors.append(value)
         elif kind in NUMBERS:
             self.key += (kind, value)
-        elif is_plain(value):
+        elif kind is not frozenset and is_plain(value):
             self.key += (kind, repr(value))  # tells -0.0 from 0.0, and 2.0 from 2 in tuples
-        elif kind in (list, tuple):
-            self.key += (kind, len(value))
-            for each in value:
-                self._add(each)
-        elif kind is dict:
-            self.key += (kind, len(value))
-            for name, each in value.items():
-                self._add(name)
-                self._add(each)
+        elif isinstance(value, THEMSELVES):
+            self._add_itself(value)
         else:
-            self.key += (kind, id(value))
-            self.objects.append(value)
+            self._add_parts(value, kind)
+
+    def _add_itself(self, value: Any) -> None:
+        self.key += (value.__class__, id(value))
+        self.objects.append(value)
+
+    def _add_parts(self, value: Any, kind: type) -> None:
+        found = layout_of(kind)
+        if found is None:
+            return self._add_itself(value)
+        if id(value) in self._around:  # it holds itself
+            self.key += (kind, "around", self._around.index(id(value)))
+            return None
+        self._around.append(id(value))
+        layout, names = found
+        parts = layout.parts(value)
+        self.key += (kind, len(parts))
+        for each in parts:
+            self._add(each)
+        if kind.__module__ not in ("builtins", "collections"):
+            self.objects.append(kind)
+            for name, each in attributes(value, names).items():
+                self.key.append(name)
+                self._add(each)
+        self._around.pop()
+        return None
 
     def settle(self) -> None:
         """List tensors that stand in several places once, and say in the key where.
@@ -73,8 +103,8 @@ class Call:
             self.tensors = [first[key] for key in places]
 
     def same_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether lists and dicts among the arguments still hold the same."""
-        other = Call(args, kwargs)
+        """Whether lists, dicts and records among the arguments still hold the same."""
+        other = Call(args, kwargs, self._owner)
         other.settle()
         one, two = (
             [each for each in call.key if not isinstance(each, TensorType)]
@@ -85,28 +115,3 @@ class Call:
     def kinds(self) -> tuple[Any, ...]:
         """The key without the values of numbers and texts."""
         return tuple([each for each in self.key if isinstance(each, (TensorType, type))])
-
-
-def described(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, str]:
-    """The arguments by name, as text: what people are told that has changed."""
-    try:
-        bound = inspect.signature(function).bind(*args, **kwargs).arguments
-    except (TypeError, ValueError):
-        bound = {**{f"argument {k}": each for k, each in enumerate(args)}, **kwargs}
-    found = {name: text for name, value in bound.items() for name, text in _texts(name, value)}
-    if THREAD.quiet:
-        found["no_grad"] = "on"
-    return found
-
-
-def _texts(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Tensor):
-        yield name, str(value._node.type)
-    elif isinstance(value, (list, tuple)) and not is_plain(value):
-        for place, each in enumerate(value):
-            yield from _texts(f"{name}[{place}]", each)
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from _texts(f"{name}[{key!r}]", each)
-    else:
-        yield name, repr(value)[:60]

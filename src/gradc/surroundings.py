@@ -7,13 +7,13 @@ objects found there and among the arguments; and everything in modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from operator import is_, itemgetter
+from operator import is_
 from typing import Any
 
 from .module.tree import OWN, Changes
-from .reach import Reach
+from .reach import Missing, Reach
 from .tracer.structure import same_plain
 from .tracer.tensor import Tensor
 
@@ -22,12 +22,22 @@ Others = dict[int, Tensor]
 
 
 class Place:
-    """Variables or elements that stand together, and what they are now."""
+    """Variables or elements that stand together, and what they are now.
 
-    __slots__ = ("label", "names", "read", "values")
+    `lines` says where in the code a name stands.
+    """
 
-    def __init__(self, label: str, names: Iterable[str], read: Callable[[], Any]) -> None:
+    __slots__ = ("label", "lines", "names", "read", "values")
+
+    def __init__(
+        self,
+        label: str,
+        names: Iterable[str],
+        read: Callable[[], Any],
+        lines: Mapping[str, str] | None = None,
+    ) -> None:
         self.label = label
+        self.lines = lines or {}
         self.names = tuple(names)
         self.read = read
         self.values: tuple[Any, ...] = tuple(read())
@@ -39,20 +49,28 @@ class Place:
         """
         try:
             now = tuple(self.read())
-        except (LookupError, ValueError):  # a variable that is gone
-            return self.label
+        except (LookupError, ValueError, AttributeError):
+            return f"{self.label}{', '.join(dict.fromkeys(self.names))} is gone"
         if len(now) != len(self.values):
-            return f"{self.label} of {len(now)} elements, not {len(self.values)}"
+            counts = f"has {len(now)} elements, not {len(self.values)}"
+            return f"{self.label.removesuffix(': ')} {counts}{self._line('')}"
         names = self.names or map(str, range(len(now)))
         for name, old, new in zip(names, self.values, now, strict=True):
             if old is new or same_plain(old, new):
                 continue
             both = isinstance(old, Tensor) and isinstance(new, Tensor)
             if others is None or not both or others.setdefault(id(old), new) is not new:
-                return f"{self.label}{name}{_shown(old, new)}"
+                return f"{self.label}{name}{_shown(old, new)}{self._line(name)}"
             if old._node.type != new._node.type:
-                return f"{self.label}{name} is {new._node.type}, not {old._node.type}"
+                types = f"{new._node.type}, not {old._node.type}"
+                return f"{self.label}{name} is {types}{self._line(name)}"
         return None
+
+    def _line(self, name: str) -> str:
+        """Where in the code the name stands, or that of what holds it."""
+        parts = [name, *reversed(self.label.removesuffix(": ").rstrip(".").split("."))]
+        found = next((self.lines[each] for each in parts if each in self.lines), "")
+        return f" (at {found})" if found else ""
 
 
 class Surroundings:
@@ -62,6 +80,7 @@ class Surroundings:
         reach = Reach(function, arguments)
         self._known = reach.seen
         self._places = list(_places(reach))
+        self._effects = [Place(*each, reach.lines) for each in reach.effects]
         self._rates = [
             Place(f"{type(each).__name__}: ", (), partial(_hyperparameters, each))
             for each in reach.optimizers
@@ -86,7 +105,7 @@ class Surroundings:
         try:
             for read in self._reads:
                 now += read()
-        except (LookupError, ValueError):
+        except (LookupError, ValueError, AttributeError):
             return False
         alike = len(now) == len(self._values) and all(map(is_, now, self._values))
         return alike and (Changes.count == self._changes or not self._modules)
@@ -104,12 +123,29 @@ class Surroundings:
         return self._changed_module()
 
     def changed_by_itself(self, scheduled: bool) -> str | None:
-        """What the function itself has changed; unless `scheduled`, hyper-parameters among it."""
-        places = [] if scheduled else self._rates
-        return next(filter(None, (each.difference(None) for each in places)), self.difference())
+        """What the function itself has changed; unless `scheduled`, hyper-parameters among it.
 
-    def _changed_module(self) -> str | None:
-        if Changes.count == self._changes or not self._modules:
+        To be asked once, when the function has just run.
+        """
+        places = [*self._effects, *([] if scheduled else self._rates)]
+        self._effects.clear()
+        found = next(filter(None, (each.difference(None) for each in places)), None)
+        return found or self.difference() or self._changed_module(looked_into=True)
+
+    def name_of(self, value: Any) -> str | None:
+        """What `value` is called where it is found."""
+        for place in self._places:
+            for name, each in zip(place.names, place.values, strict=False):
+                if each is value:
+                    return f"{place.label}{name}"
+        for name, each in self._state:
+            if each is value:
+                return name
+        return None
+
+    def _changed_module(self, looked_into: bool = False) -> str | None:
+        """What of a module has changed; inside containers only where they are `looked_into`."""
+        if not self._modules or (Changes.count == self._changes and not looked_into):
             return None
         count, now = Changes.count, list(self._state_of_modules())
         if len(now) != len(self._state):
@@ -131,12 +167,11 @@ class Surroundings:
 def _places(reach: Reach) -> Iterator[Place]:
     cells = list(reach.cells.values())
     if cells:
-        yield Place("", reach.cells, lambda: [each.cell_contents for each in cells])
-    for namespace, label, names in reach.namespaces:
-        several = names * 2 if len(names) == 1 else names  # for one, no tuple would be given
-        yield Place(label, several, partial(itemgetter(*several), namespace))
-    for label, container in reach.containers:
-        yield Place(label, (), container.values if isinstance(container, dict) else container.copy)
+        yield Place("", reach.cells, lambda: [each.cell_contents for each in cells], reach.lines)
+    for label, names, read in reach.namespaces:
+        yield Place(label, names, read, reach.lines)
+    for label, read in reach.containers:
+        yield Place(label, (), read, reach.lines)
 
 
 def _hyperparameters(optimizer: Any) -> list[Any]:
@@ -156,7 +191,12 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _shown(old: Any, new: Any) -> str:
-    """Both values, where they are short numbers or texts."""
-    texts = [repr(each) for each in (new, old) if isinstance(each, (bool, int, float, str))]
-    short = len(texts) == 2 and all(len(each) < 40 for each in texts)
-    return f" is {texts[0]}, not {texts[1]}" if short else " is another object"
+    """Both values, where they are short numbers or texts; else of what class the new one is."""
+    if new is Missing:
+        return " is gone"
+    plain = isinstance(new, (bool, int, float, str)) and len(repr(new)) < 40
+    if plain and old is Missing:
+        return f" is {new!r}, and was not there"
+    if plain and isinstance(old, (bool, int, float, str)) and len(repr(old)) < 40:
+        return f" is {new!r}, not {old!r}"
+    return f" is another object, of the class {type(new).__name__}"

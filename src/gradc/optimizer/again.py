@@ -46,6 +46,19 @@ class StepAgain:
                 return False
         return True
 
+    def difference(self) -> str:
+        """In words, what keeps the step from being done again."""
+        optimizer, name = self._optimizer, type(self._optimizer).__name__
+        listed = optimizer.param_groups
+        if listed is not self._listed or len(listed) != len(self.groups):
+            return f"{name} has other groups of parameters"
+        if optimizer._states is not self._kept:
+            return f"the state of {name} is another one"
+        for number, (group, mine) in enumerate(zip(listed, self.groups, strict=True)):
+            if not mine.fits(optimizer, group):
+                return f"{name}: in group {number}, {mine.difference(optimizer, group)}"
+        return f"{name} is not as it was"
+
     def _act(self) -> list[float]:
         if len(self._actions) > 1:  # others may have changed what was checked
             for group in self.groups:
@@ -74,6 +87,7 @@ class GroupAgain:
         self.parameters = list(self.listed)
         self.pattern = _pattern(rule)
         self.values = list(group.values())
+        self._traced = {name: value for name, value in group.items() if name != "params"}
         self.fitting = True
         self.numbers = _floats(rule)
         self._own: tuple[int, tuple[float, ...]] = (0, ())
@@ -97,6 +111,15 @@ class GroupAgain:
             return False
         self.refresh(optimizer)
         return self.fitting
+
+    def difference(self, optimizer: Optimizer, group: dict[str, Any]) -> str:
+        """In words, what does not fit."""
+        for name, old in self._traced.items():
+            if group.get(name) != old and _pattern(optimizer.ruled({**group, name: old})) == (
+                self.pattern
+            ):
+                return f"{name} is {group.get(name)!r}, not {old!r}"
+        return "the parameters are others" if self.fitting else "the hyper-parameters are others"
 
     def refresh(self, optimizer: Optimizer) -> None:
         """Take over hyper-parameters that have changed."""
