@@ -31,7 +31,7 @@ def _positions(value: Any) -> list[str]:
 
 def _filled_list(value: Any) -> Filled:
     def fill(kind: type, made: list[Any]) -> Any:
-        new = list.__new__(kind)
+        new: list[Any] = list.__new__(kind)
         list.extend(new, made)
         return new
 
@@ -90,7 +90,8 @@ def layout_of(kind: type) -> tuple[Layout, tuple[str, ...]] | None:
     for base, layout in LAYOUTS:
         if issubclass(kind, base):
             return layout, names or ()
-    if names is None or kind.__new__ is not object.__new__:  # it may be more than its fields
+    plain: Any = kind.__new__
+    if names is None or plain is not object.__new__:  # it may be more than its fields
         return None
     return NOTHING, names
 

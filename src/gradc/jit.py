@@ -92,7 +92,7 @@ class Traced:
         self._kinds: Counter[tuple[Any, ...]] = Counter()
         self._told: Told = {}
         self._owner: type | None = None
-        self._dropped = False
+        self._dropped = self._warned = False
         self._reasons: Counter[str] = Counter()
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -211,6 +211,8 @@ class Traced:
         if self._kinds[kinds] >= MANY:
             self._plain += 1
             self._count(f"called as it stands: {reason}, once more")
+            if any(each.replay is not None for each in self._variants.values()):
+                self._warn(reason)
             return self.function(*args, **kwargs)
         with self._lock:
             self._told = told
@@ -268,10 +270,14 @@ class Traced:
         return None
 
     def _warn(self, reason: str) -> None:
+        """Warn once of traces that keep coming."""
+        if self._warned:
+            return
+        self._warned = True
         code = getattr(self.function, "__code__", None)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
         message = f"{self.__name__}{where} was traced {self._traced} times, now because {reason}"
-        warnings.warn(message, RetraceWarning, stacklevel=4)
+        warnings.warn(message, RetraceWarning, stacklevel=5)
 
     def _count(self, reason: str) -> None:
         """Count a reason; beyond TOLD different ones, all others together."""
@@ -344,8 +350,9 @@ def trace(
     Results are those of the plain function. It is traced again where types of arguments, Python
     values, or variables and attributes that its code names have changed; tensors, hyper-parameters
     of optimizers and gradients are read at every call. A function that reads the value of a tensor,
-    keeps tensors, or changes Python objects that it names is called every time. What a body does
-    beside that (printing, appending to a list that is not named in it) is done when it is traced.
+    keeps tensors, or changes Python objects is called every time; callbacks, hooks and Functions
+    count with it. What cannot be seen (printing, and appending to a list in the body itself) is
+    done when it is traced.
 
     With `frozen`, only the first call may trace. All other options are MegEngine's and change
     nothing.

@@ -189,7 +189,7 @@ class Reach:
         if len(value) > LARGEST:
             return
         if not isinstance(value, (tuple, frozenset)):
-            read = value.values if isinstance(value, dict) else partial(list, value)
+            read: Read = value.values if isinstance(value, dict) else partial(list, value)
             if self._only_changed:
                 self.effects.append((f"{label}: ", (), read))
             else:
