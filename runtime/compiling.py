@@ -23,6 +23,7 @@ from .cache import Cache, open_cache
 from .digest import key_of
 from .manifest import Manifest, read_manifest
 from .program import Program
+from .rebuilds import REBUILDS
 from .support import prepare
 from .toolchain import CompilerNotFoundError, Toolchain, find_toolchain
 
@@ -59,6 +60,7 @@ class CompilingEvaluator:
 
     def compiled(self, graph: Graph) -> Executable:
         """The program of `graph`; the interpreter, with a warning, where there is no compiler."""
+        REBUILDS.note(graph)
         try:
             return load_program(graph)
         except CompilerNotFoundError as error:

@@ -473,7 +473,7 @@ def test_many_numbers_are_warned_of_once_and_right():
             assert traced(x, float(k)).item() == 3.0 * k
     assert traced(x, 2.0).item() == 6.0
     (warning,) = caught
-    assert "was traced 8 times, now because k is 8.0, not 7.0 (at " in str(warning.message)
+    assert "was traced 8 times, now because args[1] is 8.0, not 7.0 (at " in str(warning.message)
     assert warning.filename == __file__
     assert traced.statistics().traced == 8
     assert len(runs) == 20  # 8 are replayed from now on, the others run as they stand

@@ -23,6 +23,20 @@ class Kind(NamedTuple):
             )
 
 
+class Range(NamedTuple):
+    """Which numbers an argument may be that is read when a program runs, and that in words."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+    def check(self, function: str, parameter: str, value: Any) -> None:
+        """Raise unless `value` is a number in this range."""
+        NUMBER.check(function, parameter, value)
+        if not self.holds(value):
+            expected = f"expected {parameter} {self.words}, found {value}"
+            raise ValueError(located(f"{function}: {expected}"))
+
+
 def _several(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, tuple) and all(map(holds, value))
 
@@ -61,6 +75,15 @@ TRUTH, TEXT = Kind("True or False", _is_whole), Kind("a str", _is_text)
 WHOLES = Kind("an integer or a tuple of integers", _are_wholes)
 NUMBERS = Kind("a number or a tuple of numbers", _are_numbers)
 ANYTHING = Kind("anything", lambda value: True)
+
+RANGES = {
+    "Number": Range("to be a number", lambda value: True),
+    "Number | None": Range("to be a number", lambda value: True),
+    "NumberFrom0": Range("from 0 on", lambda value: value > 0 or str(value) in ("0", "0.0")),
+    "NumberAbove0": Range("above 0", lambda value: value > 0),
+    "NumberTo1": Range("from 0 to 1", lambda value: 0 <= value <= 1),
+}
+"""Which numbers are taken, by the annotations of parameters that are run-time numbers."""
 
 KINDS = {
     "Any": ANYTHING,

@@ -1,7 +1,9 @@
 """Functions of tensors, written as functions of nodes.
 
 A parameter annotated `Node` (or `Node | None`) takes a tensor, an array or a number; one annotated
-`Nodes` takes a list of them; all others are static arguments, part of the program. What a function
+`Nodes` takes a list of them; one annotated `Number` (or by another name in `arguments.RANGES`)
+takes a number that programs read when they run, so that it may change and nothing is built; all
+others are static arguments, part of the program. What a function
 gave for the same nodes and static arguments is remembered, so that a repeat costs one look-up,
 however many operators it is composed of.
 """
@@ -11,13 +13,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import reduce, update_wrapper
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .arguments import KINDS as STATIC_KINDS
+from .arguments import RANGES
 from .data import as_stored, beside
-from .dtypes import DType, bool_, default_float, default_int, promote
+from .dtypes import DType, bool_, default_float, default_int, float64, promote
 from .errors import DTypeError, GradcError, located
 from .ir import Node, labelled
 from .recording import THREAD, Numbers, Recording, takes
@@ -25,10 +28,18 @@ from .value import Value, waiting, waiting_together
 
 Nodes = tuple[Node, ...]
 
+Number: TypeAlias = Any
+"""A number that is read when a program runs. The function gets a node, for `number_in`."""
+
+NumberFrom0: TypeAlias = Number
+NumberAbove0: TypeAlias = Number
+NumberTo1: TypeAlias = Number
+
 PLAIN_ERRORS = {TypeError: TypeError, ValueError: ValueError, AttributeError: TypeError}
 
-STATIC, ONE, MANY = range(3)
-_KINDS = {"Node": ONE, "Node | None": ONE, "Nodes": MANY}
+STATIC, ONE, MANY, NUMBER = range(4)
+_KINDS = {"Node": ONE, "Node | None": ONE, "Nodes": MANY, **dict.fromkeys(RANGES, NUMBER)}
+PLAIN_NUMBERS = (float, int)
 _EMPTY = inspect.Parameter.empty
 
 
@@ -41,6 +52,11 @@ def composite(function: Callable[..., Any]) -> Callable[..., Any]:
     ones = tuple(place for place, kind in enumerate(kinds, 1) if kind == ONE)
     plain = MANY not in kinds
     floats = tuple(place for place, each in enumerate(parameters, 1) if _may_be_float(each))
+    ranged = tuple(
+        (place, RANGES[str(each.annotation)].holds)
+        for place, each in enumerate(parameters, 1)
+        if str(each.annotation) in RANGES
+    )
     general = _General(function, kinds)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -62,6 +78,12 @@ def composite(function: Callable[..., Any]) -> Callable[..., Any]:
                 return general(args)
         if numbers and not _settle_numbers(recording, key, ones):
             return general(args)
+        for place, holds in ranged:
+            value = key[place]
+            if value.__class__ in PLAIN_NUMBERS and holds(value):
+                key[place] = recording.number(value, float64)
+            elif value is not None:
+                return general(args)
         for place in floats:
             key[place] = _told_apart(key[place])
         try:
@@ -97,12 +119,11 @@ class _General:
         self.function = function
         self.name = function.__name__.strip("_")
         self.kinds = kinds
-        self.optional = tuple(
-            str(each.annotation) == "Node | None"
-            for each in inspect.signature(function).parameters.values()
-        )
         self.signature = inspect.signature(function)
         parameters = self.signature.parameters
+        self.names = tuple(parameters)
+        self.annotations = tuple(str(each.annotation) for each in parameters.values())
+        self.optional = tuple(each.endswith(" | None") for each in self.annotations)
         self.defaults = tuple(each.default for each in parameters.values())
         self.places = {name: place for place, name in enumerate(parameters)}
         self.static = tuple(
@@ -138,7 +159,9 @@ class _General:
             named = zip(self.places, args, strict=True)
             self._refuse((), {name: each for name, each in named if each is not _EMPTY})
         pairs = zip(self.kinds, args, strict=True)
-        settled = [each if kind else static(each) for kind, each in pairs]  # may read values
+        settled = [
+            each if kind in (ONE, MANY) else static(each) for kind, each in pairs
+        ]  # may read values
         recording, name = THREAD.recording, self.name
         like = _common_dtype(self._operands(settled))
         nodes: list[Any] = []
@@ -147,6 +170,10 @@ class _General:
                 nodes.append(tuple([as_node(recording, each, like, name) for each in value]))
             elif kind == STATIC or (optional and value is None):
                 nodes.append(value)
+            elif kind == NUMBER:
+                place = len(nodes)
+                RANGES[self.annotations[place]].check(name, self.names[place], value)
+                nodes.append(recording.number(value, float64))
             else:
                 nodes.append(as_node(recording, value, like, name))
         key = (self.function, *[_told_apart(each) for each in nodes])
@@ -160,7 +187,7 @@ class _General:
     def _operands(self, args: Sequence[Any]) -> list[Any]:
         flat: list[Any] = []
         for kind, each in zip(self.kinds, args, strict=True):
-            if kind != STATIC:
+            if kind in (ONE, MANY):
                 flat.extend(each if kind == MANY else (each,))
         return flat
 

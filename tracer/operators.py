@@ -104,12 +104,15 @@ def raised(x: Node, exponent: float, kind: type) -> Node:
 
 
 def _power(self: Tensor, other: Any) -> Any:
-    """`self ** other`; a number is part of the program."""
+    """`self ** other`; of numbers, those that need no `pow` are part of the program."""
     if not isinstance(other, Numbers):
         return _tensor_power(self, other)
     exponent = other.item() if isinstance(other, np.generic) else other
     recording = THREAD.recording
     x = recording.node_of(self)
+    kind = x.type.dtype
+    if kind.is_float and kind.bits >= 32 and not e.is_short_power(exponent):
+        return _tensor_power(self, float(exponent))
     key = (raised, x, exponent, exponent.__class__)
     made = recording.memo.young.get(key) or recording.first(key, raised, key[1:])
     return waiting(made, recording)

@@ -21,6 +21,7 @@ from typing import Any
 from .chance import random_states
 from .difference import Told, compared, described, tensor_names
 from .optimizer.again import EpochAgain
+from .runtime.rebuilds import RebuildWarning
 from .signature import Call
 from .surroundings import Others, Surroundings
 from .tracer.errors import GradcError, located
@@ -29,6 +30,7 @@ from .tracer.replay import STALE, Replay
 from .tracer.tracing import Tracing
 
 __all__ = [
+    "RebuildWarning",
     "RetraceWarning",
     "TraceError",
     "TraceStatistics",

@@ -175,6 +175,11 @@ power = Elementwise(
 )
 
 
+def is_short_power(exponent: float) -> bool:
+    """Whether `to_power` makes it of products, roots and quotients."""
+    return exponent in (-0.5, 0.5) or (exponent == exponent // 1 and -4 <= exponent <= 8)
+
+
 def to_power(x: Node, exponent: float) -> Node:
     """`x ** exponent` for a number known now: of products, roots and quotients where few will do.
 

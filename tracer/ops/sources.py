@@ -94,6 +94,20 @@ def constant_like(value: float, like: Node) -> Node:
     return constant_of(value, like.dtype)
 
 
+def number_in(number: Node, dtype: DType) -> Node:
+    """The 0-d `number`, a constant or a run-time number, in the element type `dtype`."""
+    if number.op is scalar:
+        slot, source, _ = number.attrs
+        return node(scalar, (), (slot, source, dtype))
+    text, stated = number.attrs
+    return constant_of(number_of(text, stated), dtype)
+
+
+def is_number(node: Node, value: float) -> bool:
+    """Whether `node` is the constant `value`."""
+    return node.op is constant and bool(number_of(*node.attrs) == value)
+
+
 def full(value: float, shape: Shape, dtype: DType) -> Node:
     """`value` everywhere."""
     return movement.broadcast(constant_of(value, dtype), shape)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from ..tracer.composite import composite
+from ..tracer.composite import Number, composite
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node, node
 from ..tracer.ops import elementwise as e
 from ..tracer.ops import markers, reduction
 from ..tracer.ops.kinds import normalized_axes, normalized_axis
 from ..tracer.ops.movement import reshape, slice_
-from ..tracer.ops.sources import constant_like, constant_of, full
+from ..tracer.ops.sources import constant_like, constant_of, full, is_number, number_in
 from .elementwise import softplus_of
 
 __all__ = [
@@ -68,10 +68,10 @@ def relu6(x: Node) -> Node:
 
 
 @composite
-def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
+def hardtanh(x: Node, min_val: Number = -1.0, max_val: Number = 1.0) -> Node:
     """x between two bounds; the derivative on them is 0."""
     x = e.to_float(x)
-    low, high = constant_like(min_val, x), constant_like(max_val, x)
+    low, high = number_in(min_val, x.dtype), number_in(max_val, x.dtype)
     return e.where(x <= low, low, e.where(x >= high, high, x))
 
 
@@ -95,24 +95,26 @@ def prelu(inp: Node, weight: Node) -> Node:
     return e.where(inp < 0, inp * weight, inp)
 
 
-def _expm1_below(x: Node, scale: float = 1.0) -> Node:
+def _expm1_below(x: Node, scale: Node | None = None) -> Node:
     """exp(x / scale) - 1 where x is not positive, else 0: nothing overflows."""
     below = e.where(x > 0, constant_like(0, x), x)
-    return e.expm1(below if scale == 1 else below / constant_of(scale, x.dtype))
+    return e.expm1(below if scale is None else below / scale)
 
 
 @composite
-def elu(x: Node, alpha: float = 1.0) -> Node:
+def elu(x: Node, alpha: Number = 1.0) -> Node:
     """x where it is positive, else alpha (exp(x) - 1)."""
     x = e.to_float(x)
-    return e.where(x > 0, x, _expm1_below(x) * constant_of(alpha, x.dtype))
+    return e.where(x > 0, x, _expm1_below(x) * number_in(alpha, x.dtype))
 
 
 @composite
-def celu(x: Node, alpha: float = 1.0) -> Node:
+def celu(x: Node, alpha: Number = 1.0) -> Node:
     """x where it is positive, else alpha (exp(x / alpha) - 1)."""
     x = e.to_float(x)
-    return e.where(x > 0, x, _expm1_below(x, alpha) * constant_of(alpha, x.dtype))
+    scale = number_in(alpha, x.dtype)
+    below = _expm1_below(x) if is_number(alpha, 1) else _expm1_below(x, scale)
+    return e.where(x > 0, x, below * scale)
 
 
 @composite
@@ -147,20 +149,20 @@ hardsigmoid, hardswish = hsigmoid, hswish
 
 
 @composite
-def softplus(inp: Node, beta: float = 1.0) -> Node:
+def softplus(inp: Node, beta: Number = 1.0) -> Node:
     """log(1 + exp(beta x)) / beta, exact in both tails."""
-    if beta == 1:
+    if is_number(beta, 1):
         return softplus_of(inp)
     inp = e.to_float(inp)
-    scale = constant_of(beta, inp.dtype)
+    scale = number_in(beta, inp.dtype)
     return softplus_of(inp * scale) / scale
 
 
 @composite
-def threshold(x: Node, threshold: float, value: float) -> Node:
+def threshold(x: Node, threshold: Number, value: Number) -> Node:
     """x where it is above `threshold`, else `value`."""
     x = e.to_float(x)
-    return e.where(x > constant_like(threshold, x), x, constant_like(value, x))
+    return e.where(x > number_in(threshold, x.dtype), x, number_in(value, x.dtype))
 
 
 @composite
@@ -213,19 +215,19 @@ def tanhshrink(x: Node) -> Node:
 
 
 @composite
-def softshrink(x: Node, lambd: float = 0.5) -> Node:
+def softshrink(x: Node, lambd: Number = 0.5) -> Node:
     """x brought nearer to 0 by `lambd`; where it is not farther away, 0 with the derivative 0."""
     x = e.to_float(x)
-    bound = constant_like(lambd, x)
+    bound = number_in(lambd, x.dtype)
     lower = e.where(x < -bound, x + bound, x * constant_like(0, x))
     return e.where(x > bound, x - bound, lower)
 
 
 @composite
-def hardshrink(x: Node, lambd: float = 0.5) -> Node:
+def hardshrink(x: Node, lambd: Number = 0.5) -> Node:
     """x, and where it is not farther than `lambd` from 0, 0 with the derivative 0."""
     x = e.to_float(x)
-    return e.where(e.abs(x) <= constant_like(lambd, x), constant_like(0, x), x)
+    return e.where(e.abs(x) <= number_in(lambd, x.dtype), constant_like(0, x), x)
 
 
 @composite

@@ -7,13 +7,13 @@ from typing import Any
 
 from ..generator import GENERATOR
 from ..random import number
-from ..tracer.composite import composite
+from ..tracer.composite import Number, composite
 from ..tracer.dtypes import bool_, float32, float64, int32
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node
 from ..tracer.ops import contraction, reduction
 from ..tracer.ops import elementwise as e
-from ..tracer.ops.sources import constant_like, constant_of
+from ..tracer.ops.sources import constant_like, constant_of, number_in
 from ..tracer.tensor import Tensor
 from .activation import shifted
 from .creation import ramp
@@ -69,13 +69,15 @@ def _attention(
     stream: Node | None,
     probability: Node | None,
     causal: bool,
-    scale: float | None,
+    scale: Number | None,
 ) -> Node:
     _check(query, key, value)
     width = query.shape[-1]
     query = e.to_float(query)
-    factor = 1 / math.sqrt(max(width, 1)) if scale is None else scale
-    scores = contraction.matmul(query * constant_of(factor, query.dtype), contraction.swapped(key))
+    kind = query.dtype
+    usual = constant_of(1 / math.sqrt(max(width, 1)), kind)
+    factor = usual if scale is None else number_in(scale, kind)
+    scores = contraction.matmul(query * factor, contraction.swapped(key))
     weights = _weights(_masked(scores, mask, causal))
     if random_key is not None and stream is not None and probability is not None:
         weights = dropped(weights, random_key, stream, probability)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import whole
-from ..tracer.composite import composite
+from ..tracer.composite import Number, composite
 from ..tracer.dtypes import bool_, float64, int32
 from ..tracer.errors import DTypeError, ShapeError, located
 from ..tracer.ir import Node, node
@@ -16,7 +16,7 @@ from ..tracer.ops import elementwise as e
 from ..tracer.ops.indexing import scatter_add_op
 from ..tracer.ops.kinds import cast_to
 from ..tracer.ops.movement import reshape
-from ..tracer.ops.sources import constant_of, full
+from ..tracer.ops.sources import constant_of, full, number_in
 from ..tracer.tensor import Tensor
 from .elementwise import binary, unary
 from .indexing import as_places, taken_from_flat
@@ -110,11 +110,11 @@ def logical_xor(x: Node, y: Node) -> Node:
 
 @composite
 def isclose(
-    x: Node, y: Node, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    x: Node, y: Node, rtol: Number = 1e-5, atol: Number = 1e-8, equal_nan: bool = False
 ) -> Node:
     """Whether |x - y| <= atol + rtol |y|, in float64; infinities are close where they are equal."""
     x, y = cast_to(x, float64), cast_to(y, float64)
-    bound = constant_of(atol, float64) + constant_of(rtol, float64) * e.abs(y)
+    bound = number_in(atol, float64) + number_in(rtol, float64) * e.abs(y)
     near = e.bit_and(e.le(e.abs(x - y), bound), e.isfinite(y))
     made = e.bit_or(near, e.eq(x, y))
     return e.bit_or(made, e.bit_and(e.isnan(x), e.isnan(y))) if equal_nan else made

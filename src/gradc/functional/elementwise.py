@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.composite import composite
+from ..tracer.composite import Number, composite
 from ..tracer.dtypes import DType, bfloat16, promote
 from ..tracer.ir import Node, Op
 from ..tracer.ops import elementwise as e
-from ..tracer.ops.sources import constant_like, constant_of
+from ..tracer.ops.sources import constant_like, constant_of, number_in
 from ..tracer.tensor import Tensor
 
 __all__ = [
@@ -226,19 +226,19 @@ def xlogy_of(x: Node, y: Node) -> Node:
 
 @composite
 def nan_to_num(
-    x: Node, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+    x: Node, nan: Number = 0.0, posinf: Number | None = None, neginf: Number | None = None
 ) -> Node:
     """x with numbers in place of NaN and the infinities (None: the ends of the type)."""
     if not x.dtype.is_float:
         return x
-    largest = _largest(x.dtype)
+    largest = constant_of(_largest(x.dtype), x.dtype)
     infinity = constant_of(math.inf, x.dtype)
     for bad, value in (
-        (e.isnan(x), nan),
-        (e.eq(x, infinity), largest if posinf is None else posinf),
-        (e.eq(x, -infinity), -largest if neginf is None else neginf),
+        (e.isnan(x), number_in(nan, x.dtype)),
+        (e.eq(x, infinity), largest if posinf is None else number_in(posinf, x.dtype)),
+        (e.eq(x, -infinity), -largest if neginf is None else number_in(neginf, x.dtype)),
     ):
-        x = e.where(bad, constant_of(value, x.dtype), x)
+        x = e.where(bad, value, x)
     return x
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..tracer.composite import composite
+from ..tracer.composite import NumberTo1, composite
+from ..tracer.dtypes import DType, float64
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node
 from ..tracer.methods import mean_of, without_axes
@@ -13,7 +14,7 @@ from ..tracer.ops import elementwise as e
 from ..tracer.ops import reduction as reductions
 from ..tracer.ops.kinds import cast_to, normalized_axis
 from ..tracer.ops.movement import broadcast, reshape
-from ..tracer.ops.sources import constant_like, constant_of
+from ..tracer.ops.sources import constant_like, constant_of, is_number, number_in
 from .activation import shifted
 from .elementwise import softplus_of, xlogy_of
 from .indexing import is_at
@@ -100,30 +101,35 @@ def _logs(pred: Node, axis: int, with_logits: bool) -> _Logs:
     return _Logs(below, e.log(reductions.sum(e.exp(below), axes)))
 
 
-def _loss(logs: _Logs, label: Node, axis: int, smooth: float) -> Node:
+def _loss(logs: _Logs, label: Node, axis: int, smooth: Node | None) -> Node:
     """-log of the probability of each label, spread over all classes by `smooth`."""
     chosen = _picked(logs.below, label, axis)
-    if smooth:
-        rest = mean_of(logs.below, axis) * constant_of(smooth, chosen.dtype)
-        chosen = chosen * constant_of(1 - smooth, chosen.dtype) + rest
+    if smooth is not None:
+        kept, lost = _shares(smooth, chosen.dtype)
+        chosen = chosen * kept + mean_of(logs.below, axis) * lost
     return -chosen if logs.total is None else logs.total - chosen
 
 
 def _weighted(
-    logs: _Logs, share: Node, label: Node, axis: int, weight: Node, smooth: float
+    logs: _Logs, share: Node, label: Node, axis: int, weight: Node, smooth: Node | None
 ) -> Node:
     """The same with a factor for each class; that of the label is `share`."""
-    loss = share * _loss(logs, label, axis, 0.0)
-    if not smooth:
+    loss = share * _loss(logs, label, axis, None)
+    if smooth is None:
         return loss
     every = logs.below if logs.total is None else logs.below - logs.total
     spread = mean_of(every * weight, axis)
-    kept, lost = (constant_of(each, loss.dtype) for each in (1 - smooth, smooth))
+    kept, lost = _shares(smooth, loss.dtype)
     return kept * loss - lost * spread
 
 
 def _of_lines(
-    logs: _Logs, label: Node, axis: int, weight: Node | None, valid: Node | None, smooth: float
+    logs: _Logs,
+    label: Node,
+    axis: int,
+    weight: Node | None,
+    valid: Node | None,
+    smooth: Node | None,
 ) -> tuple[Node, Node | None]:
     """The loss of each line, and how much each counts (None: all alike)."""
     share = None
@@ -139,14 +145,20 @@ def _of_lines(
     return loss, share
 
 
-def _soft(logs: Node, label: Node, axis: int, weight: Node | None, smooth: float) -> Node:
+def _shares(smooth: Node, dtype: DType) -> tuple[Node, Node]:
+    """1 - smooth and smooth, rounded once."""
+    exact = number_in(smooth, float64)
+    return cast_to(1.0 - exact, dtype), number_in(smooth, dtype)
+
+
+def _soft(logs: Node, label: Node, axis: int, weight: Node | None, smooth: Node | None) -> Node:
     """-sum(label * logs) along `axis`, for labels that are probabilities."""
     if label.shape != logs.shape:
         found = f"expected probabilities of shape {list(logs.shape)}, found {list(label.shape)}"
         raise ShapeError(located(f"cross_entropy: {found}"))
-    if smooth:
-        uniform = constant_of(smooth / logs.shape[axis], label.dtype)
-        label = label * constant_of(1 - smooth, label.dtype) + uniform
+    if smooth is not None:
+        uniform = number_in(smooth, float64) / constant_of(logs.shape[axis], float64)
+        label = label * _shares(smooth, label.dtype)[0] + cast_to(uniform, label.dtype)
     never = e.bit_and(e.eq(label, constant_like(0, label)), e.isinf(logs))
     each = label * e.where(never, constant_like(0, logs), logs)
     return -reductions.sum(each if weight is None else each * weight, (axis,))
@@ -158,7 +170,7 @@ def cross_entropy(
     label: Node,
     axis: int = 1,
     with_logits: bool = True,
-    label_smooth: float = 0.0,
+    label_smooth: NumberTo1 = 0.0,
     reduction: str = "mean",
     ignore_index: int | None = None,
     weight: Node | None = None,
@@ -170,19 +182,17 @@ def cross_entropy(
     label evenly over all classes. `weight` has a factor for each class; the mean over integer
     labels is divided by the factors of theirs. Lines with the label `ignore_index` do not count.
     """
-    if not 0 <= label_smooth <= 1:
-        found = f"expected label_smooth from 0 to 1, found {label_smooth}"
-        raise ValueError(located(f"cross_entropy: {found}"))
+    smooth = None if is_number(label_smooth, 0) else label_smooth
     axis = _axis("cross_entropy", pred, axis)
     w = None if weight is None else _class_weights("cross_entropy", weight, pred, axis)
     if label.dtype.is_float and label.ndim == pred.ndim:
         logs = _logs(pred, axis, with_logits)
         every = logs.below if logs.total is None else logs.below - logs.total
-        return reduced(without_axes(_soft(every, label, axis, w, label_smooth), (axis,)), reduction)
+        return reduced(without_axes(_soft(every, label, axis, w, smooth), (axis,)), reduction)
     _check_label("cross_entropy", pred, label, axis)
     label, valid = _valid(label, ignore_index)
     logs = _logs(pred, axis, with_logits)
-    return _lines_reduced(_of_lines(logs, label, axis, w, valid, label_smooth), axis, reduction)
+    return _lines_reduced(_of_lines(logs, label, axis, w, valid, smooth), axis, reduction)
 
 
 def _lines_reduced(found: tuple[Node, Node | None], axis: int, reduction: str) -> Node:
@@ -207,7 +217,9 @@ def nll_loss(
     w = None if weight is None else _class_weights("nll_loss", weight, pred, axis)
     _check_label("nll_loss", pred, label, axis)
     label, valid = _valid(label, ignore_index)
-    return _lines_reduced(_of_lines(_Logs(pred, None), label, axis, w, valid, 0.0), axis, reduction)
+    return _lines_reduced(
+        _of_lines(_Logs(pred, None), label, axis, w, valid, None), axis, reduction
+    )
 
 
 # ---- two classes, and distributions

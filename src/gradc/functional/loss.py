@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..tracer.composite import composite
+from ..tracer.composite import Number, NumberAbove0, NumberFrom0, composite
 from ..tracer.errors import ShapeError, located
 from ..tracer.interpret import computing
 from ..tracer.ir import Node, node
@@ -13,7 +13,7 @@ from ..tracer.ops import elementwise as e
 from ..tracer.ops import markers
 from ..tracer.ops import reduction as reductions
 from ..tracer.ops.kinds import cast_to, normalized_axis
-from ..tracer.ops.sources import constant_like, constant_of
+from ..tracer.ops.sources import constant_like, constant_of, is_number, number_in
 from .elementwise import softplus_of
 from .entropy import (
     binary_cross_entropy,
@@ -65,24 +65,22 @@ def l1_loss(pred: Node, label: Node, reduction: str = "mean") -> Node:
 
 
 @composite
-def smooth_l1_loss(pred: Node, label: Node, beta: float = 1.0, reduction: str = "mean") -> Node:
+def smooth_l1_loss(
+    pred: Node, label: Node, beta: NumberFrom0 = 1.0, reduction: str = "mean"
+) -> Node:
     """d^2 / (2 beta) where d = |pred - label| is below `beta`, else d - beta / 2."""
-    if beta < 0:
-        raise ValueError(located(f"smooth_l1_loss: expected beta from 0 on, found {beta}"))
     distance = e.to_float(pred) - label
-    if beta == 0:
+    if is_number(beta, 0):
         return reduced(e.abs(distance), reduction)
-    scaled = constant_of(beta, distance.dtype)
+    scaled = number_in(beta, distance.dtype)
     return reduced(_huber(distance, scaled) / scaled, reduction)
 
 
 @composite
-def huber_loss(pred: Node, label: Node, delta: float = 1.0, reduction: str = "mean") -> Node:
+def huber_loss(pred: Node, label: Node, delta: NumberAbove0 = 1.0, reduction: str = "mean") -> Node:
     """d^2 / 2 where d = |pred - label| is below `delta`, else delta (d - delta / 2)."""
-    if delta <= 0:
-        raise ValueError(located(f"huber_loss: expected delta above 0, found {delta}"))
     distance = e.to_float(pred) - label
-    return reduced(_huber(distance, constant_of(delta, distance.dtype)), reduction)
+    return reduced(_huber(distance, number_in(delta, distance.dtype)), reduction)
 
 
 def _huber(distance: Node, delta: Node) -> Node:
@@ -111,7 +109,7 @@ def triplet_margin_loss(
     anchor: Node,
     positive: Node,
     negative: Node,
-    margin: float = 1.0,
+    margin: Number = 1.0,
     p: float = 2.0,
     reduction: str = "mean",
 ) -> Node:
@@ -119,7 +117,7 @@ def triplet_margin_loss(
     near, far = (e.to_float(anchor) - each for each in (positive, negative))
     axis = normalized_axis("triplet_margin_loss", -1, near.ndim)
     gap = norm_of(near, p, axis, False) - norm_of(far, p, axis, False)
-    loss = gap + constant_of(margin, gap.dtype)
+    loss = gap + number_in(margin, gap.dtype)
     made = reduced(e.where(loss <= 0, constant_like(0, loss), loss), reduction)
     return cast_to(made, near.dtype)
 
@@ -151,31 +149,31 @@ def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Nod
 
 @composite
 def cosine_embedding_loss(
-    x: Node, y: Node, label: Node, margin: float = 0.0, reduction: str = "mean"
+    x: Node, y: Node, label: Node, margin: Number = 0.0, reduction: str = "mean"
 ) -> Node:
     """1 - cos(x, y) along the last axis where `label` is 1, max(0, cos(x, y) - margin) where -1."""
     similarity = _similarity("cosine_embedding_loss", x, y, -1, 1e-8)
-    far = _positive(similarity - constant_of(margin, similarity.dtype))
+    far = _positive(similarity - number_in(margin, similarity.dtype))
     return reduced(e.where(label > 0, 1.0 - similarity, far), reduction)
 
 
 @composite
 def margin_ranking_loss(
-    x: Node, y: Node, label: Node, margin: float = 0.0, reduction: str = "mean"
+    x: Node, y: Node, label: Node, margin: Number = 0.0, reduction: str = "mean"
 ) -> Node:
     """max(0, -label (x - y) + margin): `label` is 1 where x should be the larger one, else -1."""
     distance = e.to_float(x) - y
-    loss = constant_of(margin, distance.dtype) - label * distance
+    loss = number_in(margin, distance.dtype) - label * distance
     return reduced(_positive(loss), reduction)
 
 
 @composite
 def hinge_embedding_loss(
-    pred: Node, label: Node, margin: float = 1.0, reduction: str = "mean"
+    pred: Node, label: Node, margin: Number = 1.0, reduction: str = "mean"
 ) -> Node:
     """`pred` where `label` is 1, max(0, margin - pred) where it is -1."""
     pred = e.to_float(pred)
-    far = _positive(constant_of(margin, pred.dtype) - pred)
+    far = _positive(number_in(margin, pred.dtype) - pred)
     return reduced(e.where(label > 0, pred, far), reduction)
 
 

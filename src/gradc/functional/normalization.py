@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.composite import Nodes, composite
+from ..tracer.composite import Nodes, Number, composite
 from ..tracer.dtypes import DType, bfloat16, promote
 from ..tracer.errors import ShapeError, located
 from ..tracer.interpret import computing
@@ -17,7 +17,7 @@ from ..tracer.ops import elementwise as e
 from ..tracer.ops import reduction, window
 from ..tracer.ops.kinds import cast_to
 from ..tracer.ops.movement import pad, reshape
-from ..tracer.ops.sources import constant_of
+from ..tracer.ops.sources import constant_of, number_in
 from ..tracer.tensor import Tensor
 from .reduction import centred
 
@@ -162,7 +162,7 @@ def instance_norm(
 
 @composite
 def local_response_norm(
-    inp: Node, kernel_size: int = 5, k: float = 2.0, alpha: float = 1e-4, beta: float = 0.75
+    inp: Node, kernel_size: int = 5, k: Number = 2.0, alpha: Number = 1e-4, beta: float = 0.75
 ) -> Node:
     """x / (k + alpha s)^beta, where s sums the squares of `kernel_size` neighbouring channels."""
     _channels("local_response_norm", inp)
@@ -174,7 +174,7 @@ def local_response_norm(
     around = tuple(kernel_size // 2 if axis == 1 else 0 for axis in range(x.ndim))
     seen = window.windows(pad(wide * wide, around, around), (1,), (kernel_size,), (1,), (1,))
     total = reshape(reduction.sum(seen, (x.ndim,)), x.shape)
-    low = constant_of(k, wide.dtype) + constant_of(alpha, wide.dtype) * total
+    low = number_in(k, wide.dtype) + number_in(alpha, wide.dtype) * total
     return cast_to(wide * e.to_power(low, -float(beta)), x.dtype)
 
 
