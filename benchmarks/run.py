@@ -1,6 +1,6 @@
 """Measures gradc and prints each figure beside its target.
 
-python benchmarks/run.py [recording] [start] [small] [memory] [building]
+python benchmarks/run.py [recording] [start] [small] [memory] [building] [tracing]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import memory
 import recording
 import small
 import start
+import tracing
 from figure import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
@@ -21,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "small": small.figures,
     "memory": memory.figures,
     "building": building.figures,
+    "tracing": tracing.figures,
 }
 
 

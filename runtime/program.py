@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..tracer.buffer import Buffer
+from ..tracer.buffer import Buffer, rounded
 from ..tracer.graph import Graph
 from ..tracer.interpret import out_of_range
 from ..tracer.text import show
@@ -17,9 +17,12 @@ from .support import runtime
 
 
 class _Frame:
-    """The tables that one call hands over; calls that run at the same time have one each."""
+    """The tables that one call hands over; calls that run at the same time have one each.
 
-    __slots__ = ("error", "floats", "ints", "pointers", "table")
+    `filled` are the pointers that stand there, `numbers` the lists that were copied last.
+    """
+
+    __slots__ = ("error", "filled", "floats", "ints", "numbers", "pointers", "table")
 
     def __init__(self, manifest: Manifest) -> None:
         count = manifest.inputs + len(manifest.outputs) + 1
@@ -28,6 +31,18 @@ class _Frame:
         self.floats = FFI.new("double[]", max(manifest.floats, 1))
         self.ints = FFI.new("int64_t[]", max(manifest.ints, 1))
         self.error = FFI.new("gradc_error *")
+        self.filled: list[int] = []
+        self.numbers: tuple[Any, Any] = (None, None)
+
+    def fill(self, pointers: list[int], floats: Sequence[float], ints: Sequence[int]) -> None:
+        """Enter what a call hands over; what stands there already is not written again."""
+        if pointers != self.filled:
+            self.pointers[0 : len(pointers)] = pointers
+            self.filled = pointers
+        if floats is not self.numbers[0] or ints is not self.numbers[1]:
+            self.floats[0 : len(floats)] = floats
+            self.ints[0 : len(ints)] = ints
+            self.numbers = (floats, ints)
 
 
 class Program:
@@ -43,7 +58,8 @@ class Program:
         self._runtime = runtime()
         self._frames: list[_Frame] = []
         self._own = [number for number, _ in enumerate(manifest.outputs)]
-        self._count = manifest.inputs + len(manifest.outputs) + 1
+        self._sizes = [rounded(each) for each in manifest.outputs]
+        self._arena = rounded(manifest.arena) if manifest.arena else 0
         self._direct = manifest.results == tuple(("output", number) for number in self._own)
         self.path = path
         self.status = status
@@ -53,21 +69,17 @@ class Program:
         self, inputs: Sequence[Buffer], floats: Sequence[float], ints: Sequence[int]
     ) -> list[Buffer]:
         """Run the program; its outputs' buffers. Raises BoundsError for a place out of range."""
-        manifest = self._manifest
-        outputs = [Buffer(nbytes) for nbytes in manifest.outputs]
+        make = Buffer.of_size
+        outputs = [make(size) for size in self._sizes]
         pointers = [each.pointer for each in inputs]
         pointers += [each.pointer for each in outputs]
-        arena = Buffer(manifest.arena) if manifest.arena else None
+        arena = make(self._arena) if self._arena else None
         pointers.append(arena.pointer if arena is not None else 0)
         try:
             frame = self._frames.pop()
         except IndexError:
-            frame = _Frame(manifest)
-        frame.pointers[0 : self._count] = pointers
-        if floats:
-            frame.floats[0 : manifest.floats] = floats
-        if ints:
-            frame.ints[0 : manifest.ints] = ints
+            frame = _Frame(self._manifest)
+        frame.fill(pointers, floats, ints)
         code = self._function(frame.table, frame.floats, frame.ints, self._runtime, frame.error)
         if code:
             raise self._fault(frame.error)
@@ -75,7 +87,7 @@ class Program:
         if self._direct:
             return outputs
         sources = {"input": inputs, "output": outputs}
-        return [sources[kind][number] for kind, number in manifest.results]
+        return [sources[kind][number] for kind, number in self._manifest.results]
 
     def _fault(self, error: Any) -> Exception:
         node = self._graph.nodes()[self._manifest.checks[error.node]]

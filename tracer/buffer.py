@@ -25,7 +25,10 @@ class Pool:
 
     def take(self, nbytes: int) -> Block:
         """A block of at least `nbytes`, aligned to 64 bytes: its memory and its address."""
-        size = _rounded(nbytes)
+        return self.take_size(rounded(nbytes))
+
+    def take_size(self, size: int) -> Block:
+        """A block of `size` bytes, which is `rounded`."""
         free = self._free.get(size)
         if free:
             try:
@@ -49,7 +52,7 @@ class Pool:
         self.held = 0
 
 
-def _rounded(nbytes: int) -> int:
+def rounded(nbytes: int) -> int:
     """Sizes in steps of 64 bytes, and of an eighth of their magnitude above 4 KiB."""
     step = max(ALIGNMENT, 1 << max(nbytes.bit_length() - 4, 0)) if nbytes > 4096 else ALIGNMENT
     return max(-(-nbytes // step) * step, ALIGNMENT)
@@ -81,6 +84,16 @@ class Buffer:
         self.pointer = self._block[1]
         self._owned = True
         self._keep: Any = None
+
+    @classmethod
+    def of_size(cls, size: int) -> Buffer:
+        """A buffer of `size` bytes, which is `rounded`; the quickest way to get one."""
+        made = cls.__new__(cls)
+        made._block = block = POOL.take_size(size)
+        made.pointer = block[1]
+        made._owned = True
+        made._keep = None
+        return made
 
     @classmethod
     def copied(cls, array: np.ndarray[Any, Any]) -> Buffer:
@@ -116,6 +129,8 @@ class Buffer:
         return view
 
     def __del__(self) -> None:
-        # `_owned` is not there where __init__ did not get that far, the pool not as Python ends.
-        if getattr(self, "_owned", False) and POOL is not None:
-            POOL.give(self._block)
+        try:
+            if self._owned:
+                POOL.give(self._block)
+        except AttributeError:  # not filled yet, or Python ends and the pool is gone
+            pass

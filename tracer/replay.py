@@ -157,7 +157,8 @@ def _targets(action: Action, kind: str, slots: tuple[int, ...]) -> list[tuple[in
 class Replay:
     """One traced call, to be made again with other arguments.
 
-    `values` are the results of its program, followed by the buffers that were read.
+    `values` are the results of its program, followed by the buffers that were read. One that is
+    `alone` reads nothing but its arguments.
     """
 
     def __init__(self, outcome: Outcome, arguments: int) -> None:
@@ -168,6 +169,7 @@ class Replay:
         slots = list(dict.fromkeys([*entry.inputs, *(~k for k in entry.places if k < 0)]))
         self._closed = boxes.closed
         self._types = boxes.types
+        self._alone = len(boxes.types) == arguments
         self._looks = boxes.looks
         self._varying = len(boxes.types) - len(boxes.closed)
         self._read = [boxes.of_slot(each) for each in slots]
@@ -227,22 +229,28 @@ class Replay:
                 return None
         return closed
 
-    def __call__(self, arguments: list[Tensor], closed: list[Tensor] | None = None) -> Any:
-        """The result, or STALE."""
+    def __call__(
+        self, arguments: list[Tensor], closed: list[Tensor] | None = None, typed: bool = False
+    ) -> Any:
+        """The result, or STALE; `typed` says that the types of the arguments are known to fit."""
         boxes = (closed or self._closed) + arguments
-        if (self._looks and not self._looked_up(boxes)) or not self._fits(boxes, closed):
+        if self._looks and not self._looked_up(boxes):
+            return STALE
+        if not (typed and self._alone) and not self._typed(boxes):
+            return STALE
+        if not self._fits(boxes, closed):
             return STALE
         buffers = [boxes[k]._buffer or boxes[k].settled() for k in self._read]
-        values = buffers
         floats, ints = self._numbers()
-        if self._program is not None:
-            try:
-                made = self._program(buffers[: self._inputs], floats, ints)
-            except BaseException:
-                self._numbers.undo()
-                raise
-            values = made + buffers
-        return self._committed(boxes, values)
+        if self._program is None:
+            return self._committed(boxes, buffers)
+        inputs = buffers if len(buffers) == self._inputs else buffers[: self._inputs]
+        try:
+            made = self._program(inputs, floats, ints)
+        except BaseException:
+            self._numbers.undo()
+            raise
+        return self._committed(boxes, made + buffers)
 
     def _looked_up(self, boxes: list[Tensor]) -> bool:
         """Append the gradients that are read to `boxes`; False where they are not as they were."""
@@ -260,12 +268,13 @@ class Replay:
                 return False
         return True
 
+    def _typed(self, boxes: list[Tensor]) -> bool:
+        if [each._node.type for each in boxes] == self._types:
+            return True
+        return [each._node.type.settled() for each in boxes] == self._types
+
     def _fits(self, boxes: list[Tensor], closed: list[Tensor] | None) -> bool:
-        if [each._node.type for each in boxes] != self._types and self._types != [
-            each._node.type.settled() for each in boxes
-        ]:
-            return False
-        if (self._varying or closed) and len(set(map(id, boxes))) != len(boxes):
+        if (self._varying or closed) and len({*boxes}) != len(boxes):  # tensors hash by identity
             return False
         for manager in self._managers:
             if not manager.fits(boxes, closed is not None):

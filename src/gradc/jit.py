@@ -24,6 +24,7 @@ from .optimizer.again import EpochAgain
 from .runtime.rebuilds import RebuildWarning
 from .signature import Call
 from .surroundings import Others, Surroundings
+from .tracer.dtypes import default_float
 from .tracer.errors import GradcError, located
 from .tracer.recording import THREAD
 from .tracer.replay import STALE, Replay
@@ -71,6 +72,7 @@ class _Variant:
     """One trace: what it depends on, and its replay, or the reason why there is none."""
 
     key: list[Any]
+    types: list[Any]
     surroundings: Surroundings
     objects: list[Any]
     replay: Replay | None
@@ -107,16 +109,32 @@ class Traced:
         recording = THREAD.recording
         if recording.trace is not None or (recording.managers and recording.recording_managers()):
             return self.function(*args, **kwargs)  # it belongs to what is recorded there
-        call = Call(args, kwargs, self._owner)
         last = self._last
+        if last is not None and last.types and not kwargs:
+            made = self._again(last, args)
+            if made is not STALE:
+                return made
+        call = Call(args, kwargs, self._owner)
         if last is not None and last.key == call.key and last.surroundings.unchanged():
-            made = self._replay(last, call, None)
+            made = self._replay(last, call.tensors, None)
             if made is not STALE:
                 return made
         call.settle()
         return self._searched(call, args, kwargs)
 
-    def _replay(self, variant: _Variant, call: Call, others: Others | None) -> Any:
+    def _again(self, variant: _Variant, args: tuple[Any, ...]) -> Any:
+        """The result for nothing but tensors, of the same types as last time."""
+        try:
+            types = [THREAD.quiet > 0, default_float(), *[each._node.type for each in args]]
+        except AttributeError:
+            return STALE
+        if types != variant.types or not variant.surroundings.unchanged():
+            return STALE
+        return self._replay(variant, [*args], None, True)
+
+    def _replay(
+        self, variant: _Variant, tensors: list[Any], others: Others | None, typed: bool = False
+    ) -> Any:
         replay = variant.replay
         if replay is None:
             return STALE
@@ -125,9 +143,9 @@ class Traced:
             return STALE
         if replay.stateful:
             with self._lock:
-                made = replay(call.tensors, closed)
+                made = replay(tensors, closed, typed)
         else:
-            made = replay(call.tensors, closed)
+            made = replay(tensors, closed, typed)
         if made is not STALE:
             self._replayed += 1
             self._last = variant
@@ -144,7 +162,7 @@ class Traced:
             if found is None and variant.replay is None:
                 return self._unreplayable(variant, number, call, args, kwargs)
             if found is None:
-                made = self._replay(variant, call, others)
+                made = self._replay(variant, call.tensors, others)
                 if made is not STALE:
                     self._used(number)
                     return made
@@ -261,7 +279,8 @@ class Traced:
         else:
             self._count(f"called as it stands: it {reason}")
         trace.forget()
-        variant = _Variant(call.key, surroundings, call.objects, replay, reason or "")
+        tensors = call.key if len(call.key) == 2 + len(call.tensors) and not kwargs else []
+        variant = _Variant(call.key, tensors, surroundings, call.objects, replay, reason or "")
         return result, variant
 
     def _unnamed_manager(self, trace: Tracing, surroundings: Surroundings) -> str | None:

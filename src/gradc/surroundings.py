@@ -101,6 +101,8 @@ class Surroundings:
 
     def unchanged(self) -> bool:
         """Whether all is as it was, by a quick look."""
+        if not self._reads and not self._modules:
+            return True
         now: list[Any] = []
         try:
             for read in self._reads:
