@@ -299,6 +299,34 @@ def test_the_very_tensor_that_is_closed_over():
     assert function.statistics().replayed == 3
 
 
+def test_the_very_containers_that_are_passed():
+    @trace
+    def function(d, batch):
+        return {"d": d, "inner": batch.rest, "double": d["x"] * 2}, batch
+
+    for number in (1.0, 2.0, 3.0):
+        d, batch = {"x": numbers(number)}, Batch(numbers(5.0), rest=[1])
+        made, again = function(d, batch)
+        assert made["d"] is d
+        assert made["inner"] is batch.rest
+        assert again is batch
+        assert made["double"].item() == 2 * number
+    assert function.statistics().replayed == 2
+
+
+def test_which_argument_is_changed():
+    @trace
+    def function(batch):
+        batch.k += 1
+        return batch.x * 2
+
+    for _ in range(2):
+        batch = Batch(numbers(1.0), 3)
+        assert function(batch).item() == 2.0
+        assert batch.k == 4
+    assert "it changes its arguments: batch.k is 4, not 3 (at " in function.explain()
+
+
 def test_an_object_that_cannot_be_made_anew():
     class Opaque:
         def __init__(self, x):

@@ -9,6 +9,7 @@ from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set
 import gradc
 import gradc.functional as F
 import gradc.module as M
+import gradc.optimizer as optim
 from gradc.autodiff import Function, GradManager
 from gradc.jit import trace
 
@@ -386,6 +387,35 @@ def test_functions_without_effects_are_replayed():
 
 
 # ---- other state
+
+
+def test_optimizers_and_managers_of_the_user():
+    class Counting(optim.SGD):
+        steps = 0
+
+        def step(self):
+            self.steps += 1
+            return super().step()
+
+    class Noting(GradManager):
+        def backward(self, y=None, dy=None):
+            noted.append(1)
+            super().backward(y, dy)
+
+    noted = []
+    w = gradc.Parameter([5.0])
+    gm, optimizer = Noting().attach(w), Counting([w], lr=0.5)
+
+    @trace
+    def step(x):
+        with gm:
+            gm.backward(w * x)
+        optimizer.step().clear_grad()
+
+    for number in range(1, 4):
+        step(numbers(1.0))
+        assert (optimizer.steps, len(noted)) == (number, number)
+        assert w.item() == 5.0 - 0.5 * number
 
 
 class Kept:

@@ -27,7 +27,7 @@ class Outcome:
         self._numbers: dict[int, int] = {}
         self.form: Packed = 0
         try:
-            self.form = packed(result, self._number, known)
+            self.form = packed(result, self._number, known, trace.containers)
         except NotPacked as error:
             trace.reason = (
                 f"returns an object of the class {error}, which is no container or dataclass"

@@ -230,9 +230,17 @@ class Replay:
         return closed
 
     def __call__(
-        self, arguments: list[Tensor], closed: list[Tensor] | None = None, typed: bool = False
+        self,
+        arguments: list[Tensor],
+        closed: list[Tensor] | None = None,
+        containers: Sequence[Any] = (),
+        typed: bool = False,
     ) -> Any:
-        """The result, or STALE; `typed` says that the types of the arguments are known to fit."""
+        """The result, or STALE.
+
+        `containers` are those among the arguments; `typed` says that the types of these are known
+        to fit.
+        """
         boxes = (closed or self._closed) + arguments
         if self._looks and not self._looked_up(boxes):
             return STALE
@@ -243,14 +251,14 @@ class Replay:
         buffers = [boxes[k]._buffer or boxes[k].settled() for k in self._read]
         floats, ints = self._numbers()
         if self._program is None:
-            return self._committed(boxes, buffers)
+            return self._committed(boxes, buffers, containers)
         inputs = buffers if len(buffers) == self._inputs else buffers[: self._inputs]
         try:
             made = self._program(inputs, floats, ints)
         except BaseException:
             self._numbers.undo()
             raise
-        return self._committed(boxes, made + buffers)
+        return self._committed(boxes, made + buffers, containers)
 
     def _looked_up(self, boxes: list[Tensor]) -> bool:
         """Append the gradients that are read to `boxes`; False where they are not as they were."""
@@ -308,7 +316,9 @@ class Replay:
         found += [each.__self__.difference() for each in acts]  # type: ignore[attr-defined]
         return next(filter(None, found), "tensors that were different are the same one")
 
-    def _committed(self, boxes: list[Tensor], values: list[Buffer]) -> Any:
+    def _committed(
+        self, boxes: list[Tensor], values: list[Buffer], containers: Sequence[Any]
+    ) -> Any:
         """Write what is changed, and make the result."""
         for number, leaf, value in self._writes:
             box = boxes[number]
@@ -326,7 +336,7 @@ class Replay:
             holder.grad = found
         for manager, number, callbacks in self._attachments:
             manager.attach(boxes[number], callbacks)
-        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes)
+        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes, containers)
 
 
 def _leaf(kind: TensorType) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -31,7 +31,7 @@ def is_plain(value: Any) -> bool:
     kind = value.__class__
     if kind is tuple or kind is frozenset:
         return all(map(is_plain, value))
-    return kind.__module__.partition(".")[0] in CONSTANT
+    return str(kind.__module__).partition(".")[0] in CONSTANT
 
 
 def same_plain(one: Any, other: Any) -> bool:
@@ -63,20 +63,37 @@ class Items:
     parts: tuple[Any, ...]
 
 
-Packed = int | Fixed | Items
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One of the containers among the arguments, by its place among them."""
+
+    place: int
 
 
-def packed(value: Any, number: Callable[[Any], int], known: Callable[[Any], bool]) -> Packed:
-    """`value` with a number in place of each tensor; objects that are `known` stay themselves."""
+Packed = int | Fixed | Items | Given
+
+
+def packed(
+    value: Any,
+    number: Callable[[Any], int],
+    known: Callable[[Any], bool],
+    given: Mapping[int, int],
+) -> Packed:
+    """`value` with a number in place of each tensor; objects that are `known` stay themselves.
+
+    `given` has the places of the containers among the arguments, by identity.
+    """
     if isinstance(value, Value):
         return number(value)
     if is_plain(value) or known(value) or _never_changes(value):
         return Fixed(value)
+    if id(value) in given:
+        return Given(given[id(value)])
     found = put_together(value)
     if found is None:
         raise NotPacked(value.__class__.__name__)
     parts, make = found
-    return Items(make, tuple([packed(each, number, known) for each in parts]))
+    return Items(make, tuple([packed(each, number, known, given) for each in parts]))
 
 
 def _never_changes(value: Any) -> bool:
@@ -86,20 +103,24 @@ def _never_changes(value: Any) -> bool:
     return isinstance(value, (type, BuiltinFunctionType))
 
 
-def unpacked(form: Packed, tensors: Sequence[Any], boxes: Sequence[Any]) -> Any:
-    """The result: number k stands for tensor k, ~k for box k."""
+def unpacked(
+    form: Packed, tensors: Sequence[Any], boxes: Sequence[Any], given: Sequence[Any]
+) -> Any:
+    """The result: number k stands for tensor k, ~k for box k; `given` are arguments."""
     if form.__class__ is int:
         return tensors[form] if form >= 0 else boxes[~form]
     if isinstance(form, Fixed):
         return form.value
+    if isinstance(form, Given):
+        return given[form.place]
     assert isinstance(form, Items)
-    return form.make([unpacked(each, tensors, boxes) for each in form.parts])
+    return form.make([unpacked(each, tensors, boxes, given) for each in form.parts])
 
 
 def renumbered(form: Packed, place: Callable[[int], int]) -> Packed:
     """`form` with the boxes numbered anew."""
     if isinstance(form, int):
         return form if form >= 0 else ~place(~form)
-    if isinstance(form, Fixed):
+    if isinstance(form, (Fixed, Given)):
         return form
     return Items(form.make, tuple([renumbered(each, place) for each in form.parts]))

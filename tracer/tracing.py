@@ -95,7 +95,8 @@ class Tracing:
     held.
     """
 
-    def __init__(self, arguments: Sequence[Tensor]) -> None:
+    def __init__(self, arguments: Sequence[Tensor], containers: Sequence[Any] = ()) -> None:
+        self.containers = {id(each): place for place, each in enumerate(containers)}
         self.recording = TraceRecording(self, THREAD.quiet > 0)
         self.reason: str | None = None
         self.boxes: list[Tensor] = []

@@ -12,7 +12,7 @@ import itertools
 import threading
 import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from types import MethodType
@@ -116,7 +116,7 @@ class Traced:
                 return made
         call = Call(args, kwargs, self._owner)
         if last is not None and last.key == call.key and last.surroundings.unchanged():
-            made = self._replay(last, call.tensors, None)
+            made = self._replay(last, call, None)
             if made is not STALE:
                 return made
         call.settle()
@@ -130,11 +130,20 @@ class Traced:
             return STALE
         if types != variant.types or not variant.surroundings.unchanged():
             return STALE
-        return self._replay(variant, [*args], None, True)
+        return self._run(variant, [*args], None, (), True)
 
-    def _replay(
-        self, variant: _Variant, tensors: list[Any], others: Others | None, typed: bool = False
+    def _replay(self, variant: _Variant, call: Call, others: Others | None) -> Any:
+        return self._run(variant, call.tensors, others, call.containers)
+
+    def _run(
+        self,
+        variant: _Variant,
+        tensors: list[Any],
+        others: Others | None,
+        containers: Sequence[Any],
+        typed: bool = False,
     ) -> Any:
+        """The result by the program of a trace, or STALE."""
         replay = variant.replay
         if replay is None:
             return STALE
@@ -143,9 +152,9 @@ class Traced:
             return STALE
         if replay.stateful:
             with self._lock:
-                made = replay(tensors, closed, typed)
+                made = replay(tensors, closed, containers, typed)
         else:
-            made = replay(tensors, closed, typed)
+            made = replay(tensors, closed, containers, typed)
         if made is not STALE:
             self._replayed += 1
             self._last = variant
@@ -162,7 +171,7 @@ class Traced:
             if found is None and variant.replay is None:
                 return self._unreplayable(variant, number, call, args, kwargs)
             if found is None:
-                made = self._replay(variant, call.tensors, others)
+                made = self._replay(variant, call, others)
                 if made is not STALE:
                     self._used(number)
                     return made
@@ -258,8 +267,9 @@ class Traced:
     def _recorded(self, call: Call, args: Any, kwargs: Any) -> tuple[Any, _Variant]:
         """The result, and what later calls need."""
         surroundings = Surroundings(self.function, call.objects)
+        before = described(self.function, args, kwargs)
         drawn = random_states(surroundings.objects())
-        trace = Tracing(call.tensors)
+        trace = Tracing(call.tensors, call.containers)
         result = trace.run(self.function, args, kwargs)
         outcome = trace.finished(result, surroundings.knows)
         reason = trace.reason
@@ -272,7 +282,10 @@ class Traced:
             elif random_states(surroundings.objects()) != drawn:
                 reason = "draws random numbers of Python or NumPy"
             elif not call.same_arguments(args, kwargs):
-                reason = "changes its arguments"
+                changed = compared(before, described(self.function, args, kwargs))
+                reason = f"changes its arguments{': ' if changed else ''}{changed}"
+        if reason and " (at " not in reason and (code := getattr(self.function, "__code__", None)):
+            reason = f"{reason} (at {code.co_filename}:{code.co_firstlineno})"
         replay = None
         if outcome is not None and reason is None:
             replay = Replay(outcome, len(call.tensors))

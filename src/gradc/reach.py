@@ -176,12 +176,15 @@ class Reach:
         for tensor in manager.attached_tensors():
             for each in manager.callbacks_of(tensor) or ():
                 self._visit(each, f"a callback of {label}", depth)
+        self._object(manager, label, depth)
 
     def _optimizer(self, optimizer: Optimizer, label: str, depth: int) -> None:
         self.optimizers.append(optimizer)
+        self._object(optimizer, label, depth)
 
     def _schedule(self, schedule: LRScheduler, label: str, depth: int) -> None:
         self._visit(schedule.optimizer, label, depth)
+        self._object(schedule, label, depth)
 
     # ---- other objects
 
@@ -207,6 +210,8 @@ class Reach:
             return
         space = vars(value)
         names = (self._attributes | self._methods) & space.keys()
+        if _is_installed(value):
+            names = {each for each in names if is_plain(space[each])}
         self._read(space, f"{label}.", names)
         self._absent(space, f"{label}.", self._changed)
         for name in sorted(names):
@@ -309,6 +314,12 @@ def _is_library(name: str | None) -> bool:
     """Whether the module `name` holds nothing that a user changes."""
     package = (name or "").split(".")[0]
     return package in FOREIGN or package in sys.stdlib_module_names
+
+
+def _is_installed(module: ModuleType) -> bool:
+    """Whether users have `module` from others: its numbers may be set, its code is not read."""
+    file = getattr(module, "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
 
 
 def _nothing(*_: Any) -> None:

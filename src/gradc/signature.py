@@ -24,16 +24,17 @@ class Call:
     """The arguments of one call.
 
     `key` are the types of tensors and all else that tells one call from another; `tensors` are
-    those among the arguments, each once; `objects` are arguments that only their identity tells,
-    and the classes of those that are told by what they hold.
+    those among the arguments, each once; `containers` are what holds them, `objects` arguments that
+    only their identity tells, and the classes of those that are told by what they hold.
     """
 
-    __slots__ = ("_around", "_owner", "key", "objects", "tensors")
+    __slots__ = ("_around", "_owner", "containers", "key", "objects", "tensors")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], owner: type | None = None
     ) -> None:
         self.objects: list[Any] = []
+        self.containers: list[Any] = []
         self.key: list[Any] = [THREAD.quiet > 0, default_float()]
         self._around: list[int] = []
         self._owner = owner
@@ -77,6 +78,7 @@ class Call:
             self.key += (kind, "around", self._around.index(id(value)))
             return None
         self._around.append(id(value))
+        self.containers.append(value)
         layout, names = found
         parts = layout.parts(value)
         self.key += (kind, len(parts))
