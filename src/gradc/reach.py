@@ -210,7 +210,7 @@ class Reach:
             return
         space = vars(value)
         names = (self._attributes | self._methods) & space.keys()
-        if _is_installed(value):
+        if _is_installed(value.__name__):
             names = {each for each in names if is_plain(space[each])}
         self._read(space, f"{label}.", names)
         self._absent(space, f"{label}.", self._changed)
@@ -219,7 +219,8 @@ class Reach:
 
     def _class(self, value: type, label: str, depth: int) -> None:
         self._class_attributes(value, label, depth)
-        self._methods_of(value, depth, CALLED | CONSTRUCTORS)
+        if not _is_installed(value.__module__):
+            self._methods_of(value, depth, CALLED | CONSTRUCTORS)
 
     def _class_attributes(self, value: type, label: str, depth: int) -> None:
         for kind in value.__mro__:
@@ -316,9 +317,9 @@ def _is_library(name: str | None) -> bool:
     return package in FOREIGN or package in sys.stdlib_module_names
 
 
-def _is_installed(module: ModuleType) -> bool:
-    """Whether users have `module` from others: its numbers may be set, its code is not read."""
-    file = getattr(module, "__file__", None) or ""
+def _is_installed(name: str) -> bool:
+    """Whether users have the module from others: its numbers may be set, its code is not read."""
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
     return "site-packages" in file or "dist-packages" in file
 
 
