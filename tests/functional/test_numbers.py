@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from gradc.runtime.compiling import CompilingEvaluator
 from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
 from gradc.tracer.recording import STATISTICS
 
@@ -219,6 +220,16 @@ def test_clipping(clip):
         p.grad.numpy()
         built.append(STATISTICS.prepared)
     assert built[1:] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 4e-3), ("float32", 1e-6)])
+def test_compiled(dtype, tolerance):
+    set_evaluator(CompilingEvaluator(first_sight=False))
+    x = gradc.tensor(X, dtype=dtype)
+    for k in (0.3, 3, 1.7):
+        found = F.elu(x, k) + F.softplus(x, k) + F.hardtanh(x, -k, k)
+        expected = sum(FUNCTIONS[each][1](k) for each in ("elu", "softplus", "hardtanh"))
+        np.testing.assert_allclose(found.numpy(), expected, rtol=tolerance, atol=tolerance)
 
 
 # ---- powers
