@@ -273,17 +273,18 @@ class Traced:
         result = trace.run(self.function, args, kwargs)
         outcome = trace.finished(result, surroundings.knows)
         reason = trace.reason
+        scheduled = any(isinstance(each.of, EpochAgain) for each in trace.actions)
+        changed = surroundings.changed_by_itself(scheduled)
         if outcome is not None:
-            scheduled = any(isinstance(each.of, EpochAgain) for each in trace.actions)
-            if changed := surroundings.changed_by_itself(scheduled):
+            if changed:
                 reason = f"changes Python state: {changed}"
             elif unknown := self._unnamed_manager(trace, surroundings):
                 reason = unknown
             elif random_states(surroundings.objects()) != drawn:
                 reason = "draws random numbers of Python or NumPy"
             elif not call.same_arguments(args, kwargs):
-                changed = compared(before, described(self.function, args, kwargs))
-                reason = f"changes its arguments{': ' if changed else ''}{changed}"
+                told = compared(before, described(self.function, args, kwargs))
+                reason = f"changes its arguments{': ' if told else ''}{told}"
         if reason and " (at " not in reason and (code := getattr(self.function, "__code__", None)):
             reason = f"{reason} (at {code.co_filename}:{code.co_firstlineno})"
         replay = None
