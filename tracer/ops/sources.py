@@ -94,8 +94,10 @@ def constant_like(value: float, like: Node) -> Node:
     return constant_of(value, like.dtype)
 
 
-def number_in(number: Node, dtype: DType) -> Node:
-    """The 0-d `number`, a constant or a run-time number, in the element type `dtype`."""
+def number_in(number: Node | float, dtype: DType) -> Node:
+    """`number`, known now or read when the program runs, in the element type `dtype`."""
+    if not isinstance(number, Node):
+        return constant_of(number, dtype)
     if number.op is scalar:
         slot, source, _ = number.attrs
         return node(scalar, (), (slot, source, dtype))
@@ -103,9 +105,11 @@ def number_in(number: Node, dtype: DType) -> Node:
     return constant_of(number_of(text, stated), dtype)
 
 
-def is_number(node: Node, value: float) -> bool:
-    """Whether `node` is the constant `value`."""
-    return node.op is constant and bool(number_of(*node.attrs) == value)
+def is_number(number: Node | float, value: float) -> bool:
+    """Whether `number` is known now, and `value`."""
+    if not isinstance(number, Node):
+        return number == value
+    return number.op is constant and bool(number_of(*number.attrs) == value)
 
 
 def full(value: float, shape: Shape, dtype: DType) -> Node:
