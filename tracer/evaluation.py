@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from .collection import without_collection
 from .evaluator import Executable, current_evaluator
 from .graph import Graph, canonical
 from .ir import InternTable, Node
+from .ledger import take_back
 from .ops import elementwise, sources
 from .recording import STATISTICS, THREAD, Recording
 from .text import digest
 
 if TYPE_CHECKING:
+    from .buffer import Buffer
     from .tensor import Tensor
 
 Moment = Literal["backward", "read", "step", "limit"]
@@ -54,21 +57,38 @@ def settle(recording: Recording, moment: Moment, wanted: Sequence[Tensor] = ()) 
         if together and not recording.failed:
             recording.pending.clear()
             recording.rebound = 0
+            recording.ledger = []
             if recording.closed:
                 recording.forget()
 
 
 def _run(recording: Recording, together: bool, wanted: Sequence[Tensor]) -> None:
-    """Compute all that is held, or, where that fails or must not be, what is wanted."""
-    if together:
-        try:
-            return evaluate(recording, recording.live())
-        except Exception:
-            recording.failed = True  # from now on each tensor runs by itself
-            if not wanted:
-                raise
-    mine = [each for each in wanted if each._recording is recording and each._buffer is None]
-    return evaluate(recording, mine)
+    """Compute all that is held, or, where that fails or must not be, what is wanted.
+
+    Where that fails as well, gradients that wait for the same are what they were before.
+    """
+    try:
+        if together:
+            try:
+                return evaluate(recording, recording.live())
+            except Exception:
+                recording.failed = True  # from now on each tensor runs by itself
+                if not wanted:
+                    raise
+        mine = [each for each in wanted if each._recording is recording and each._buffer is None]
+        return evaluate(recording, mine)
+    except Exception:
+        take_back(recording, partial(_computes, recording))
+        raise
+
+
+def _computes(recording: Recording, nodes: tuple[Node, ...]) -> bool:
+    """Whether the program of `nodes` can be run."""
+    try:
+        computed(recording, nodes)
+    except Exception:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +99,7 @@ class Entry:
     each node that is asked for; `made` are the results by node, `nodes` is the size of the graph,
     and `checked` says that it looks at indices, so that it may fail. One that is `larger` computes
     more than was asked for, and so may need leaves that another recording of the same nodes lacks.
+    `total` counts the results when it has run: an evaluation that is interrupted leaves no trace.
     """
 
     run: Executable | None
@@ -90,6 +111,7 @@ class Entry:
     made: dict[Node, int]
     nodes: int
     checked: bool
+    total: int
     larger: bool = False
 
 
@@ -109,9 +131,14 @@ def forget_programs() -> None:
 
 def evaluate(recording: Recording, tensors: list[Tensor]) -> None:
     """Give each of `tensors`, which wait in `recording`, its buffer."""
-    if not tensors:
-        return
-    nodes = tuple([each._node for each in tensors])
+    if tensors:
+        buffers = computed(recording, tuple([each._node for each in tensors]))
+        for each, buffer in zip(tensors, buffers, strict=True):
+            each._buffer = buffer
+
+
+def computed(recording: Recording, nodes: tuple[Node, ...]) -> list[Buffer]:
+    """The buffers of `nodes`, by one program."""
     key = (recording.entry, nodes)
     entry: Entry | None = ENTRIES.get(key)
     STATISTICS.evaluations += 1
@@ -126,11 +153,10 @@ def evaluate(recording: Recording, tensors: list[Tensor]) -> None:
         buffers = [slots[k] if k >= 0 else results[~k] for k in entry.inputs]
         floats, ints = recording.floats, recording.ints
         made = entry.run(buffers, [floats[k] for k in entry.floats], [ints[k] for k in entry.ints])
-        results.extend(made)
-    for each, place in zip(tensors, entry.places, strict=True):
-        each._buffer = results[place] if place >= 0 else slots[~place]
+        results[entry.total - len(made) :] = made
     recording.entry = entry
     recording.entries.append(entry)
+    return [results[k] if k >= 0 else slots[~k] for k in entry.places]
 
 
 def _entry(recording: Recording, nodes: tuple[Node, ...]) -> Entry:
@@ -143,7 +169,7 @@ def _entry(recording: Recording, nodes: tuple[Node, ...]) -> Entry:
     asked = [each for each in dict.fromkeys(bare) if not _exists(each, known)]
     if not asked:
         places = tuple(_place(each, known) for each in bare)
-        return Entry(None, (), (), (), (), places, {}, 0, checked=False)
+        return Entry(None, (), (), (), (), places, {}, 0, False, _count(recording))
     with without_collection():
         return _computed(recording, nodes, bare, asked)
 
@@ -151,7 +177,7 @@ def _entry(recording: Recording, nodes: tuple[Node, ...]) -> Entry:
 def _computed(
     recording: Recording, nodes: tuple[Node, ...], bare: list[Node], asked: list[Node]
 ) -> Entry:
-    known, base = recording.known, len(recording.results)
+    known, base = recording.known, _count(recording)
     graph, binding = canonical(asked, known)
     outputs = {each: base + k for k, each in enumerate(dict.fromkeys(graph.outputs))}
     made = {each: outputs[image] for each, image in zip(asked, graph.outputs, strict=True)}
@@ -181,9 +207,15 @@ def _computed(
         made,
         len(within),
         any(each.op is elementwise.checked_index for each in within),
+        base + len(outputs),
     )
     _remember(recording, entry)
     return entry
+
+
+def _count(recording: Recording) -> int:
+    """How many results `recording` has."""
+    return recording.entry.total if recording.entry else 0
 
 
 def _superset(recording: Recording, asked: list[Node], size: int) -> Entry | None:

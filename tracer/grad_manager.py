@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import Any
 from weakref import ref
 
+from .accumulation import add
 from .adjoint import adjoint
 from .errors import DTypeError, located
-from .evaluation import settle
 from .function import Calls
 from .ir import InternTable, Node, node, topological
 from .ops import markers
@@ -81,7 +81,7 @@ class GradManager:
         in the end what is added to `tensor.grad`; None adds nothing. Tensors are held weakly. A
         list with an item that cannot be attached attaches none.
         """
-        if self._busy:
+        if self._busy and self._session is not None:
             raise RuntimeError(located("attach: called from a callback of this manager's backward"))
         if callbacks is not None and callback is not None:
             raise TypeError(located("attach: `callback` and `callbacks` are one argument"))
@@ -110,8 +110,8 @@ class GradManager:
 
     def attached_tensors(self) -> list[Tensor]:
         """The attached tensors that still exist, in the order in which they were attached."""
-        found = [each.tensor() for each in list(self._attached.values())]
-        return [each for each in found if each is not None]
+        attached = list(self._attached.values())
+        return [found for each in attached if (found := each.tensor()) is not None]
 
     def callbacks_of(self, tensor: Tensor) -> tuple[Callback, ...] | None:
         """What is called with the gradient of `tensor`; None where it is not attached."""
@@ -128,10 +128,15 @@ class GradManager:
         if recording.trace is not None:
             recording.trace.managed(self)
         session = _Session(recording, recording.ordinal())
-        recording.managers.append(ref(self))
-        self._session = session
-        for tensor in self.attached_tensors():
-            _track(session, tensor)
+        self._busy = False
+        try:
+            recording.managers.append(ref(self))
+            self._session = session
+            for tensor in self.attached_tensors():
+                _track(session, tensor)
+        except BaseException:  # a value that fails when it is computed
+            self._leave(session)
+            raise
 
     def release(self) -> None:
         """Stop recording and forget what was recorded; does nothing where nothing is recorded."""
@@ -144,17 +149,21 @@ class GradManager:
             THREAD.renew()
 
     def _leave(self, session: _Session) -> None:
-        self._session = None
         recording = session.recording
         recording.managers = [each for each in recording.managers if each() is not self]
-        if recording.recording_managers():
+        if recording.managers and recording.recording_managers():
             for tensor, tracked in session.tracked.values():
                 _untrack(recording, tensor, tracked)
         session.tracked.clear()
+        self._session = None
 
     def __enter__(self) -> GradManager:
-        self.record()
-        return self
+        try:
+            self.record()
+            return self
+        except KeyboardInterrupt:
+            self.release()
+            raise
 
     def __exit__(
         self,
@@ -184,19 +193,14 @@ class GradManager:
             raise RuntimeError(located("backward: this manager is not recording, or no longer"))
         if self._busy:
             raise RuntimeError(located("backward: called from a callback of this backward"))
-        self._busy = True
         try:
-            commits = self._accumulated(self._gradients(session, y, dy))
+            self._busy = True
+            results = self._gradients(session, y, dy)
             self._leave(session)
-            last = not session.recording.recording_managers()
-            if last:
-                wanted = [new for _, new in commits if isinstance(new, Tensor)]
-                settle(session.recording, "backward", wanted)
+            add(session.recording, results)
         finally:
             self._busy = False
             self.release()
-        for tensor, new in commits:
-            _write(tensor, new)
 
     def _gradients(self, session: _Session, y: Any, dy: Any) -> list[tuple[Tensor, Any]]:
         """Each attached tensor that was reached, and what its callbacks made of its gradient."""
@@ -215,6 +219,8 @@ class GradManager:
 
     def _hidden(self, session: _Session) -> tuple[int, ...]:
         """The numbers of those who must not see this backward: managers above, and peers."""
+        if len(session.recording.managers) == 1:
+            return ()
         managers = session.recording.recording_managers()
         above = managers[managers.index(self) + 1 :]
         blind = [*above, *(each for each in session.peers if each in managers)]
@@ -226,17 +232,6 @@ class GradManager:
         for each in list(attachment.callbacks) if attachment else ():
             result = each(tensor, result)
         return result
-
-    def _accumulated(self, results: list[tuple[Tensor, Any]]) -> list[tuple[Tensor, Any]]:
-        """What `.grad` becomes; empties `results`, so that parts of sums are not held."""
-        commits: list[tuple[Tensor, Any]] = []
-        while results:
-            tensor, result = results.pop()
-            before = tensor.grad
-            if result is not None:
-                commits.append((tensor, result if before is None else before + result))
-        commits.reverse()
-        return commits
 
 
 class GradManagerGroup:
@@ -260,13 +255,13 @@ class GradManagerGroup:
             for each in self._members:
                 each.record()
                 entered.append(each)
+            for each in self._members:
+                assert each._session is not None
+                each._session.peers = tuple(peer for peer in self._members if peer is not each)
         except BaseException:
             for each in reversed(entered):
                 each.release()
             raise
-        for each in self._members:
-            assert each._session is not None
-            each._session.peers = tuple(peer for peer in self._members if peer is not each)
 
     def __exit__(
         self,
@@ -332,15 +327,6 @@ def _untrack(recording: Recording, tensor: Tensor, tracked: Node) -> None:
         return
     if present is tracked:
         recording.bind(tensor, tracked.inputs[0])
-
-
-def _write(tensor: Tensor, new: Any) -> None:
-    """Set `.grad`; a gradient that is there already keeps its identity."""
-    before = tensor.grad
-    if isinstance(before, Tensor) and isinstance(new, Tensor) and before is not new:
-        before.rebind(new)
-    else:
-        tensor.grad = new
 
 
 def _resolved(result: Any) -> Any:

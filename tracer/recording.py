@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from weakref import ref
 
     from .evaluation import Entry
+    from .ledger import Written
     from .tensor import Tensor
     from .tracing import Action, Tracing
 
@@ -81,12 +82,14 @@ class Recording:
     `slots` are the outside buffers and `floats` and `ints` the numbers, in the order of their first
     use; `pending` are weak references to the tensors made here; `results` is what evaluations gave
     and `entry` the last of them. `managers` are weak references to the managers that record, in the
-    order in which they began. `trace` is there while a whole function is recorded, to be replayed.
+    order in which they began; `ledger` is what their backwards have written and what is not yet
+    computed. `trace` is there while a whole function is recorded, to be replayed.
     """
 
     __slots__ = (
         *("closed", "entries", "entry", "failed", "floats", "functions", "ints", "known", "leaves"),
         *(
+            "ledger",
             "limit",
             "lock",
             "managers",
@@ -122,6 +125,7 @@ class Recording:
         self.known: dict[Node, int] = {}
         self.managers: list[ref[Any]] = []
         self.functions: list[Any] = []
+        self.ledger: list[list[Written]] = []
         self.ordinals = 0
         self.closed = False
         self.failed = False
@@ -253,6 +257,8 @@ class Recording:
 
     def recording_managers(self) -> list[Any]:
         """The managers that record here, in the order in which they began."""
+        if not self.managers:
+            return []
         alive = [each() for each in self.managers]
         if None in alive:
             self.managers = [each for each in self.managers if each() is not None]
@@ -269,10 +275,10 @@ class Recording:
 
     def forget(self) -> None:
         """Drop everything: no tensor waits here any more."""
-        for each in (self.slots, self.pending, self.results, self.entries, self.functions):
-            each.clear()
-        for table in (self.leaves, self.snapshots, self.numbers, self.number_slots, self.known):
-            table.clear()
+        self.slots, self.pending, self.results = [], [], []
+        self.entries, self.functions, self.ledger = [], [], []
+        self.leaves, self.snapshots, self.known = {}, {}, {}
+        self.numbers, self.number_slots = {}, {}
 
 
 def stopped(x: Node) -> Node:

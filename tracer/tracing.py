@@ -157,10 +157,9 @@ class Tracing:
         self.changing(tensor)
         recording = self.recording
         made = recording.node_of(other)
-        listed = tensor._recording is recording
-        tensor._node, tensor._recording, tensor._buffer = made, recording, None
-        if not listed:
+        if tensor._recording is not recording:
             recording.pending.append(ref(tensor))
+        tensor._node, tensor._recording, tensor._buffer = made, recording, None
 
     def grad_read(self, tensor: Tensor, grad: Any) -> None:
         """Note that `tensor.grad` is looked at."""

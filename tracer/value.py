@@ -155,13 +155,12 @@ class Value:
         trace = THREAD.recording.trace
         if trace is not None:
             return trace.rebind(self, other)  # type: ignore[arg-type]  # all are tensors
-        listed = self._buffer is None and self._recording is other._recording
-        self._node, self._recording, self._buffer = other._node, other._recording, other._buffer
-        if self._buffer is not None or self._recording is None:
-            return
-        self._recording.rebound += 1
-        if not listed:
-            self._recording.pending.append(ref(self))  # type: ignore[arg-type]
+        home = other._recording
+        if other._buffer is None and home is not None:
+            home.rebound += 1
+            if self._buffer is not None or self._recording is not home:
+                home.pending.append(ref(self))  # type: ignore[arg-type]
+        self._node, self._recording, self._buffer = other._node, home, other._buffer
 
 
 class NotOneElement(ShapeError, AssertionError):

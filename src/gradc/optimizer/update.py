@@ -91,9 +91,9 @@ def commit(recording: Recording, changes: Sequence[Change]) -> None:
     """Let the tensors hold their new values, by one program; where it fails, the old ones."""
     tensors = [each.tensor for each in changes]
     before = [(each._node, each._recording, each._buffer) for each in tensors]
-    for tensor, node in changes:
-        wait(tensor, node, recording)
     try:
+        for tensor, node in changes:
+            wait(tensor, node, recording)
         settle(recording, "step", tensors)
     except BaseException:
         for tensor, (node, home, buffer) in zip(tensors, before, strict=True):
@@ -105,5 +105,5 @@ def wait(tensor: Tensor, node: Node, recording: Recording) -> None:
     """Bind the box; unlike `rebind` this never makes what is recorded so far run."""
     if recording.trace is not None:
         recording.trace.changing(tensor)
-    tensor._node, tensor._recording, tensor._buffer = node, recording, None
     recording.pending.append(ref(tensor))
+    tensor._node, tensor._recording, tensor._buffer = node, recording, None

@@ -1,0 +1,93 @@
+"""Adding gradients to `.grad`, by one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from weakref import ref
+
+from .evaluation import settle
+from .ledger import Written
+from .recording import THREAD, Recording
+from .tensor import Tensor
+
+Results = list[tuple[Tensor, Any]]
+"""Attached tensors, and what is to be added to their `.grad` (None: nothing)."""
+
+ADDING = threading.RLock()
+"""Held from reading `.grad` to writing it. Who holds it waits for recordings, but never for users'
+code, and nobody asks for it who holds the lock of a recording."""
+
+
+def add(recording: Recording, results: Results) -> None:
+    """Add `results`, which the thread has recorded; all or none. Empties `results`.
+
+    Where no manager records any more the sums are computed first, together with all that waits. If
+    another thread adds at that moment, what is to be added is computed beside it.
+    """
+    if recording.managers and recording.recording_managers():
+        with ADDING:
+            sums = _sums(results)
+            recording.ledger.append([_written(recording, *each) for each in sums])
+            _write(sums)
+    elif ADDING.acquire(blocking=False):
+        try:
+            _settled(recording, results)
+        finally:
+            ADDING.release()
+    else:
+        settle(recording, "backward", [new for _, new in results if isinstance(new, Tensor)])
+        with ADDING:
+            _settled(THREAD.recording, results)
+
+
+def _settled(recording: Recording, results: Results) -> None:
+    sums = _sums(results)
+    settle(recording, "backward", [new for _, new in sums if isinstance(new, Tensor)])
+    _write(sums)
+
+
+def _sums(results: Results) -> Results:
+    """What `.grad` becomes; empties `results`, so that parts of sums are not held."""
+    sums: Results = []
+    while results:
+        tensor, result = results.pop()
+        before = tensor.grad
+        if result is not None:
+            sums.append((tensor, result if before is None else before + result))
+    sums.reverse()
+    return sums
+
+
+def _write(sums: Results) -> None:
+    """Set all `.grad`; an interrupt in between comes when all are set."""
+    try:
+        for tensor, new in sums:
+            _set(tensor, new)
+    except BaseException:
+        for tensor, new in sums:
+            _set(tensor, new)
+        raise
+
+
+def _set(tensor: Tensor, new: Any) -> None:
+    """Set `.grad`; a gradient that is there already keeps its identity."""
+    before = tensor.grad
+    if isinstance(before, Tensor) and isinstance(new, Tensor) and before is not new:
+        before.rebind(new)
+    else:
+        tensor.grad = new
+
+
+def _written(recording: Recording, tensor: Tensor, new: Any) -> Written:
+    """What is to be noted when the gradient of `tensor`, as it is now, becomes `new`."""
+    before = tensor.grad
+    node = None
+    if not isinstance(new, Tensor):
+        return Written(ref(tensor), None, new, None, None, before)
+    if new._recording is recording and new._buffer is None:
+        node = new._node
+    if not isinstance(before, Tensor):
+        return Written(ref(tensor), ref(new), None, node, None, before)
+    held = (before._node, before._recording, before._buffer)
+    return Written(ref(tensor), ref(before), None, node, held, None)
