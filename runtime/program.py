@@ -90,8 +90,8 @@ class Program:
         return [sources[kind][number] for kind, number in self._manifest.results]
 
     def _fault(self, error: Any) -> Exception:
-        node = self._graph.nodes()[self._manifest.checks[error.node]]
-        return out_of_range(node, int(error.found))
+        place = self._manifest.checks[error.node]
+        return out_of_range(self._graph, place, int(error.found))
 
     @property
     def graph(self) -> str:

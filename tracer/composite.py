@@ -23,7 +23,7 @@ from .data import as_stored, beside
 from .dtypes import DType, bool_, default_float, default_int, float64, promote
 from .errors import DTypeError, GradcError, located
 from .ir import Node, labelled
-from .recording import THREAD, Numbers, Recording, takes
+from .recording import THREAD, Fallible, Numbers, Recording, takes
 from .value import Value, waiting, waiting_together
 
 Nodes = tuple[Node, ...]
@@ -208,9 +208,11 @@ class _General:
 
 
 def _tensors(made: Any, recording: Recording) -> Any:
-    if made.__class__ is tuple:
-        return waiting_together(made, recording)
-    return waiting(made, recording)
+    if made.__class__ is Node:
+        return waiting(made, recording)
+    if made.__class__ is Fallible:
+        return _tensors(recording.met(made), recording)
+    return waiting_together(made, recording)
 
 
 def _common_dtype(operands: list[Any]) -> DType | None:

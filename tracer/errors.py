@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 
 class Origin(NamedTuple):
@@ -34,18 +35,69 @@ class DerivativeError(GradcError, RuntimeError):
 
 
 class BoundsError(GradcError, IndexError, ValueError):
-    """An index or a label outside its range, found while a program ran."""
+    """An index or a label outside its range, found while a program ran.
+
+    `place` is the number of the node in its graph. Which line asked for it is known to those who
+    recorded the graph: they say so by `told`.
+    """
+
+    def __init__(self, place: int, expected: str, label: str, where: str) -> None:
+        super().__init__(f"{label or 'index'}: {expected}" + (f" ({where})" if where else ""))
+        self.place = place
+        self.expected = expected
+
+    def told(self, label: str, at: str) -> BoundsError:
+        """The same error, of the function `label`, which was called `at` a line."""
+        run = users_frame()
+        where = at
+        if run is not None and not at.endswith(str(run)):
+            same = f"{run.file}:" in at
+            where += f", run at line {run.line}" if same else f", run at {run}"
+        return BoundsError(self.place, self.expected, label, where)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.args, self.place, self.expected)
+
+
+def _unpickled(args: tuple[Any, ...], place: int, expected: str) -> BoundsError:
+    made = BoundsError(place, expected, "", "")
+    made.args = args
+    return made
+
+
+class Place(NamedTuple):
+    """Where code stands, for those who cannot wait for the number of the line to be worked out."""
+
+    code: CodeType
+    instruction: int
+
+    def origin(self) -> Origin:
+        """The line, which is looked up now."""
+        lines = self.code.co_lines()
+        line = next((n for begin, end, n in lines if begin <= self.instruction < end), None)
+        return Origin(self.code.co_filename, line or self.code.co_firstlineno)
+
+
+def _users() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name != "gradc" and not name.startswith("gradc."):
+            return frame
+        frame = frame.f_back
+    return None
 
 
 def users_frame() -> Origin | None:
     """The innermost line outside gradc that is running now."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name != "gradc" and not name.startswith("gradc."):
-            return Origin(frame.f_code.co_filename, frame.f_lineno)
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+    frame = _users()
+    return None if frame is None else Origin(frame.f_code.co_filename, frame.f_lineno)
+
+
+def users_place() -> Place | None:
+    """The same, without the number of the line."""
+    frame = _users()
+    return None if frame is None else Place(frame.f_code, frame.f_lasti)
 
 
 def located(message: str) -> str:

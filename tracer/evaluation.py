@@ -8,18 +8,19 @@ canonically and looked up by its text, and only what is new there is prepared.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from .collection import without_collection
+from .errors import BoundsError
 from .evaluator import Executable, current_evaluator
 from .graph import Graph, canonical
 from .ir import InternTable, Node
 from .ledger import take_back
 from .ops import elementwise, sources
-from .recording import STATISTICS, THREAD, Recording
+from .recording import STATISTICS, THREAD, Places, Recording
 from .text import digest
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def settle(recording: Recording, moment: Moment, wanted: Sequence[Tensor] = ()) 
             recording.pending.clear()
             recording.rebound = 0
             recording.ledger = []
+            recording.places.clear()
             if recording.closed:
                 recording.forget()
 
@@ -97,9 +99,10 @@ class Entry:
 
     `inputs` name slots (k) or earlier results (~k), `places` results (k) or slots (~k), one for
     each node that is asked for; `made` are the results by node, `nodes` is the size of the graph,
-    and `checked` says that it looks at indices, so that it may fail. One that is `larger` computes
-    more than was asked for, and so may need leaves that another recording of the same nodes lacks.
-    `total` counts the results when it has run: an evaluation that is interrupted leaves no trace.
+    and `checks` are the nodes that may fail, by their numbers in the graph. `total` counts the
+    results when it has run, so that one that is interrupted leaves no trace. One that is `larger`
+    computes more than was asked for, and so may need leaves that another recording of the same
+    nodes lacks.
     """
 
     run: Executable | None
@@ -110,7 +113,7 @@ class Entry:
     places: tuple[int, ...]
     made: dict[Node, int]
     nodes: int
-    checked: bool
+    checks: dict[int, Node]
     total: int
     larger: bool = False
 
@@ -152,11 +155,30 @@ def computed(recording: Recording, nodes: tuple[Node, ...]) -> list[Buffer]:
     if entry.run is not None:
         buffers = [slots[k] if k >= 0 else results[~k] for k in entry.inputs]
         floats, ints = recording.floats, recording.ints
-        made = entry.run(buffers, [floats[k] for k in entry.floats], [ints[k] for k in entry.ints])
+        numbers = [floats[k] for k in entry.floats], [ints[k] for k in entry.ints]
+        try:
+            made = entry.run(buffers, *numbers)
+        except BoundsError as error:
+            raise told(error, entry.checks, recording.places) from None
         results[entry.total - len(made) :] = made
     recording.entry = entry
     recording.entries.append(entry)
     return [results[k] if k >= 0 else slots[~k] for k in entry.places]
+
+
+def told(error: BoundsError, checks: Mapping[int, Node], places: Places) -> BoundsError:
+    """The error of a program, with the line that asked for what failed, and the one that runs it.
+
+    Where the line is not known, it is the first one that ever recorded an equal node.
+    """
+    check = checks.get(error.place)
+    if check is None:
+        return error
+    label, place = places.get(check, ("", None))
+    if place is not None:
+        return error.told(label, f"at {place.origin()}")
+    origin = check.origin
+    return error.told(origin.label, f"first recorded at {origin}") if origin else error
 
 
 def _entry(recording: Recording, nodes: tuple[Node, ...]) -> Entry:
@@ -169,7 +191,7 @@ def _entry(recording: Recording, nodes: tuple[Node, ...]) -> Entry:
     asked = [each for each in dict.fromkeys(bare) if not _exists(each, known)]
     if not asked:
         places = tuple(_place(each, known) for each in bare)
-        return Entry(None, (), (), (), (), places, {}, 0, False, _count(recording))
+        return Entry(None, (), (), (), (), places, {}, 0, {}, _count(recording))
     with without_collection():
         return _computed(recording, nodes, bare, asked)
 
@@ -206,11 +228,17 @@ def _computed(
         tuple(_place(each, {**known, **made}) for each in bare),
         made,
         len(within),
-        any(each.op is elementwise.checked_index for each in within),
+        _checks(within, binding.image),
         base + len(outputs),
     )
     _remember(recording, entry)
     return entry
+
+
+def _checks(within: list[Node], image: dict[Node, Node]) -> dict[int, Node]:
+    """The recording's nodes that may fail, by number in the graph `within`."""
+    recorded = {made: e for e, made in image.items() if e.op is elementwise.checked_index}
+    return {place: recorded[each] for place, each in enumerate(within) if each in recorded}
 
 
 def _count(recording: Recording) -> int:
@@ -225,7 +253,7 @@ def _superset(recording: Recording, asked: list[Node], size: int) -> Entry | Non
     """
     for each in RECENT.get(recording.entry or RECENT) or ():
         enough = all(node in each.made for node in asked) and _may_take(recording, each)
-        if enough and not each.checked and each.nodes <= 8 + size * 5 // 4:
+        if enough and not each.checks and each.nodes <= 8 + size * 5 // 4:
             found: Entry = each
             return found
     return None

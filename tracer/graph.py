@@ -43,12 +43,13 @@ class Binding:
     """Where a canonical graph's leaves come from.
 
     `inputs` are nodes of the recording (leaves, or values that exist already); `floats` and `ints`
-    are slots of its scalars.
+    are slots of its scalars. `image` gives the graph's node for each of the recording.
     """
 
     inputs: tuple[Node, ...]
     floats: tuple[int, ...]
     ints: tuple[int, ...]
+    image: dict[Node, Node]
 
 
 def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Graph, Binding]:
@@ -75,7 +76,7 @@ def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Gr
         image[each] = made
     floats, ints = tuple(scalars["f"]), tuple(scalars["i"])
     graph = Graph(tuple(leaves), len(floats), len(ints), tuple(image[each] for each in outputs))
-    return graph, Binding(tuple(inputs), floats, ints)
+    return graph, Binding(tuple(inputs), floats, ints, image)
 
 
 def _numbered_scalar(each: Node, scalars: dict[str, list[int]]) -> Node:

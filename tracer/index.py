@@ -23,7 +23,7 @@ from .ops import movement
 from .ops.indexing import place, scatter_set_op, take_op
 from .ops.kinds import cast_to
 from .ops.sources import constant_like, full
-from .recording import THREAD, takes
+from .recording import THREAD, Fallible, takes
 from .value import Value, waiting
 from .window import window
 
@@ -52,7 +52,7 @@ def read(x: Tensor, index: Any) -> Tensor:
         if (moving := window(x, pattern, recording)) is not None:
             return moving
         made = recording.first(key, taken, key[1:])
-    return waiting(made, recording)
+    return waiting(recording.met(made) if made.__class__ is Fallible else made, recording)
 
 
 def written(x: Tensor, index: Any, value: Any) -> Tensor:
@@ -70,7 +70,7 @@ def written(x: Tensor, index: Any, value: Any) -> Tensor:
     else:
         key = (assigned, pattern, base, new, *[_array_node(each) for each in places])
     made = recording.memo.young.get(key) or recording.first(key, key[0], key[1:])
-    return waiting(made, recording)
+    return waiting(recording.met(made) if made.__class__ is Fallible else made, recording)
 
 
 def _masked_by_number(x: Tensor, index: Any, value: Any) -> bool:

@@ -27,7 +27,9 @@ def interpret(
     """The outputs of `graph`, as arrays in the storage type of their dtypes."""
     values: dict[Node, Array] = {}
     with np.errstate(all="ignore"):
-        for each in graph.nodes():
+        for place, each in enumerate(graph.nodes()):
+            if each.op is checked_index:
+                _check(graph, place, values[each.inputs[0]])
             values[each] = _value(each, values, inputs, floats, ints)
     return [to_storage(values[each], each.dtype) for each in graph.outputs]
 
@@ -45,28 +47,27 @@ def _value(
         slot, source, dtype = each.attrs
         number = floats[slot] if source == "f" else ints[slot]
         return rounded(np.asarray(number), dtype)
-    if each.op is checked_index:
-        _check(each, values[each.inputs[0]])
     operands = [values[i] for i in each.inputs]
     attrs = [computing(a) if isinstance(a, DType) else a for a in each.attrs]
     return rounded(np.asarray(each.op.reference(*operands, *attrs)), each.dtype)
 
 
-def _check(each: Node, places: Array) -> None:
-    size, negative = each.attrs
+def _check(graph: Graph, place: int, places: Array) -> None:
+    size, negative = graph.order[place].attrs
     wrong = places[(places < (-size if negative else 0)) | (places >= size)]
     if wrong.size:
-        raise out_of_range(each, int(wrong.flat[0]))
+        raise out_of_range(graph, place, int(wrong.flat[0]))
 
 
-def out_of_range(each: Node, found: int) -> BoundsError:
-    """What is raised for the place `found` that the node `each`, a check, was given."""
+def out_of_range(graph: Graph, place: int, found: int) -> BoundsError:
+    """What is raised for `found`, which was given to the check that is node `place` of `graph`."""
+    each = graph.order[place]
     size, negative = each.attrs
-    what = each.origin.label if each.origin and each.origin.label else "index"
-    where = f" (at {each.origin})" if each.origin else ""
     places = f"a place from {-size if negative else 0} to {size - 1}"
     expected = places if size else "none, as there are no elements"
-    return BoundsError(f"{what}: expected {expected}, found {found}{where}")
+    label = each.origin.label if each.origin else ""
+    made = each.origin and f"first recorded at {each.origin}"
+    return BoundsError(place, f"expected {expected}, found {found}", label, made or "")
 
 
 def computing(dtype: DType) -> DType:

@@ -183,13 +183,38 @@ def _rules() -> tuple[Any, Any]:
 
 
 class _Circumstance(threading.local):
-    """What the nodes that a thread makes now are made for."""
+    """What the nodes that a thread makes now are made for, and which of them may fail."""
 
     label = ""
     origin: Origin | None = None
+    checks: list[Check] | None = None
+
+
+class Check(NamedTuple):
+    """A node that may fail when it runs, and the composed function (if any) that asks for it."""
+
+    node: Node
+    label: str
 
 
 _circumstance = _Circumstance()
+
+
+def checked(made: Node) -> Node:
+    """Tell who gathers checks now that the function that it calls asks for `made`."""
+    if _circumstance.checks is not None:
+        _circumstance.checks.append(Check(made, _circumstance.label))
+    return made
+
+
+def with_checks(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, list[Check]]:
+    """What `function` gives, and the checks that it asks for."""
+    gathered: list[Check] = []
+    _circumstance.checks = gathered
+    try:
+        return function(*arguments), gathered
+    finally:
+        _circumstance.checks = None
 
 
 @contextmanager

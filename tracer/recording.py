@@ -11,15 +11,15 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import dtypes
 from .buffer import Buffer
 from .dtypes import DType, bool_, default_float, default_int, int64
-from .errors import DTypeError, located
-from .ir import InternTable, Node, TensorType, node
+from .errors import DTypeError, Place, located, users_place
+from .ir import Check, InternTable, Node, TensorType, node, with_checks
 from .ops import markers, sources
 
 if TYPE_CHECKING:
@@ -73,7 +73,20 @@ BAKED = (-1, 0, 0.5, 1, 2)
 Numbers = (bool, int, float, np.generic)
 
 
+Places = dict[Node, tuple[str, Place | None]]
+
 _serials = itertools.count()
+
+
+class Fallible(NamedTuple):
+    """What a function of nodes gave, and the checks among it, in a memo.
+
+    Programs find what fails long after it was recorded, and nodes know only who first made an equal
+    one. So the present line is noted where something with checks is recorded, and only there.
+    """
+
+    made: Any
+    checks: list[Check]
 
 
 class Recording:
@@ -83,7 +96,8 @@ class Recording:
     use; `pending` are weak references to the tensors made here; `results` is what evaluations gave
     and `entry` the last of them. `managers` are weak references to the managers that record, in the
     order in which they began; `ledger` is what their backwards have written and what is not yet
-    computed. `trace` is there while a whole function is recorded, to be replayed.
+    computed; `places` say where nodes that may fail were asked for, and by which function. `trace`
+    is there while a whole function is recorded, to be replayed.
     """
 
     __slots__ = (
@@ -100,7 +114,7 @@ class Recording:
             "pending",
             "quiet",
         ),
-        *("rebound", "results", "serial", "slots", "snapshots", "trace"),
+        *("places", "rebound", "results", "serial", "slots", "snapshots", "trace"),
     )
 
     def __init__(self, quiet: bool = False) -> None:
@@ -126,6 +140,7 @@ class Recording:
         self.managers: list[ref[Any]] = []
         self.functions: list[Any] = []
         self.ledger: list[list[Written]] = []
+        self.places: Places = {}
         self.ordinals = 0
         self.closed = False
         self.failed = False
@@ -241,12 +256,19 @@ class Recording:
         """The result under `key`, which the young generation of the memo lacks."""
         made = self.memo.get(key)
         if made is None:
-            made = function(*arguments)
+            made, checks = with_checks(function, arguments)
             if self.quiet:
                 made = tuple(map(stopped, made)) if isinstance(made, tuple) else stopped(made)
-            made = self.memo.put(key, made)
+            made = self.memo.put(key, Fallible(made, checks) if checks else made)
             STATISTICS.recorded += 1
         return made
+
+    def met(self, result: Fallible) -> Any:
+        """What was made, noting the line of the user at which its checks are asked for now."""
+        place = users_place()
+        for each in result.checks:
+            self.places.setdefault(each.node, (each.label, place))
+        return result.made
 
     # ---- life
 
@@ -278,7 +300,7 @@ class Recording:
         self.slots, self.pending, self.results = [], [], []
         self.entries, self.functions, self.ledger = [], [], []
         self.leaves, self.snapshots, self.known = {}, {}, {}
-        self.numbers, self.number_slots = {}, {}
+        self.numbers, self.number_slots, self.places = {}, {}, {}
 
 
 def stopped(x: Node) -> Node:

@@ -129,7 +129,7 @@ def test_place_outside_its_range(bad: int) -> None:
         made = indexing.take(leaf(0, (3,)), leaf(1, (2,), int32), 0)
     with pytest.raises(BoundsError) as caught:
         compute([made], [np.zeros(3), np.array([0, bad], np.int32)])
-    message = f"expected a place from -3 to 2, found {bad} (at "
+    message = f"expected a place from -3 to 2, found {bad} (first recorded at "
     assert message in str(caught.value)
     assert isinstance(caught.value, IndexError)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import int32, int64, promote
-from ..ir import Node, node
+from ..ir import Node, checked, node
 from . import logic, movement, sources
 from .kinds import Gather, Scatter, cast_to, normalized_axis
 
@@ -110,7 +110,7 @@ def place(indices: Node, size: int, negative: bool = True) -> Node:
     Those that are `negative` are counted from the end, or an error.
     """
     wide = promote(indices.dtype, int32 if size < 1 << 31 else int64)
-    return logic.checked_index(cast_to(indices, wide), attrs=(size, negative))
+    return checked(logic.checked_index(cast_to(indices, wide), attrs=(size, negative)))
 
 
 def take(x: Node, indices: Node, axis: int) -> Node:
