@@ -178,6 +178,9 @@ class Replay:
         self._numbers = _Numbers(trace, entry)
         self._managers = [_Manager(each, boxes) for each in trace.managed_.values()]
         self._lay_out(outcome, boxes, [k if k >= 0 else ~slots.index(~k) for k in entry.places])
+        owned = {boxes.numbers[each] for each in trace.owners}
+        self.adds = any(grad is not None for _, grad in self._grads)
+        self.adds |= any(number in owned for number, _, _ in self._writes)
         self.stateful = bool(self._writes or self._grads or trace.actions or trace.attachments)
         self._found = {id(each) for each in self._closed}
         self.replaceable = self._read_only(trace, boxes)

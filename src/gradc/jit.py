@@ -24,6 +24,7 @@ from .optimizer.again import EpochAgain
 from .runtime.rebuilds import RebuildWarning
 from .signature import Call
 from .surroundings import Others, Surroundings
+from .tracer.accumulation import ADDING
 from .tracer.dtypes import default_float
 from .tracer.errors import GradcError, located
 from .tracer.recording import THREAD
@@ -150,7 +151,10 @@ class Traced:
         closed = replay.replaced(others) if others else None
         if others and closed is None:
             return STALE
-        if replay.stateful:
+        if replay.adds:
+            with self._lock, ADDING:
+                made = replay(tensors, closed, containers, typed)
+        elif replay.stateful:
             with self._lock:
                 made = replay(tensors, closed, containers, typed)
         else:

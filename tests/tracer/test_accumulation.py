@@ -12,6 +12,7 @@ import gradc.functional as F
 import gradc.optimizer as optim
 from gradc import Parameter, tensor
 from gradc.autodiff import Function, GradManager
+from gradc.jit import trace
 
 INNER = ([6, 20], [1, 4])
 """The gradients of sum(x * x * w) at x = (1, 2) and w = (3, 5): 2 x w and x^2."""
@@ -347,3 +348,41 @@ class TestThreads:
         for each in threads:
             each.join()
         assert w.grad.tolist() == [8, 8]
+
+    @pytest.mark.parametrize("before", [False, True])
+    def test_no_contribution_of_a_replay_is_lost(self, before):
+        w = Parameter(np.ones(50, np.float32))
+        x = tensor(np.full(50, 2, np.float32))
+
+        def adding():
+            manager = GradManager().attach(w)
+
+            def add():
+                with manager:
+                    manager.backward(F.sum(w * x))
+
+            return add, trace(add)
+
+        made = [adding() for _ in range(4)]
+        for _, traced in made:
+            for _ in range(3):  # with no gradient there, and with one
+                w.grad = None
+                traced()
+                traced()
+        if before:
+            w.grad = tensor(np.zeros(50, np.float32))
+        else:
+            w.grad = None
+
+        def work(add, traced):
+            for _ in range(20):
+                add()
+                traced()
+
+        threads = [threading.Thread(target=work, args=each) for each in made]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert set(w.grad.tolist()) == {4 * 20 * 2 * 2}
+        assert all(traced.statistics().replayed >= 20 for _, traced in made)
