@@ -961,6 +961,34 @@ def test_an_index_out_of_range_leaves_everything_as_it_was(warm, compiled):
     assert (bits(p), bits(table)) == (bits(q), bits(other))
 
 
+@pytest.mark.parametrize("warm", [False, True])
+def test_running_statistics_of_a_step_that_fails_are_those_without_a_trace(warm):
+    x, good, bad = gradc.tensor(array(2, 3)), gradc.tensor([0, 1]), gradc.tensor([0, 9])
+
+    def failed(wrap):
+        norm, p = M.BatchNorm1d(3), gradc.Parameter(array(3, 4, seed=1))
+        gm, optimizer = GradManager().attach(p), optim.SGD([p], lr=0.5)
+
+        @wrap
+        def step(labels):
+            with gm:
+                gm.backward(F.cross_entropy(norm(x) @ p, labels))
+            optimizer.step().clear_grad()
+
+        for _ in range(3 if warm else 0):
+            step(good)
+        before = p.numpy()
+        with pytest.raises(IndexError, match="cross_entropy: .* found 9"):
+            step(bad)
+        assert (p.numpy() == before).all()
+        assert p.grad is None
+        return norm.running_mean.numpy().ravel()
+
+    expected = (1 - 0.9 ** (4 if warm else 1)) * array(2, 3).mean(0)
+    for wrap in (lambda function: function, trace):
+        assert np.allclose(failed(wrap), expected, rtol=1e-5)
+
+
 def test_an_exception_in_the_middle():
     p = gradc.Parameter([1.0])
     gm, optimizer = GradManager().attach(p), optim.SGD([p], lr=0.5)

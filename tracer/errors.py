@@ -38,8 +38,11 @@ class BoundsError(GradcError, IndexError, ValueError):
     """An index or a label outside its range, found while a program ran.
 
     `place` is the number of the node in its graph. Which line asked for it is known to those who
-    recorded the graph: they say so by `told`.
+    recorded the graph: they say so by `told`. Where it is `undone`, nothing that the traced
+    function did has stayed.
     """
+
+    undone = False
 
     def __init__(self, place: int, expected: str, label: str, where: str) -> None:
         super().__init__(f"{label or 'index'}: {expected}" + (f" ({where})" if where else ""))

@@ -8,7 +8,7 @@ canonically and looked up by its text, and only what is new there is prepared.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -20,7 +20,7 @@ from .graph import Graph, canonical
 from .ir import InternTable, Node
 from .ledger import take_back
 from .ops import elementwise, sources
-from .recording import STATISTICS, THREAD, Places, Recording
+from .recording import STATISTICS, THREAD, Recording
 from .text import digest
 
 if TYPE_CHECKING:
@@ -159,22 +159,22 @@ def computed(recording: Recording, nodes: tuple[Node, ...]) -> list[Buffer]:
         try:
             made = entry.run(buffers, *numbers)
         except BoundsError as error:
-            raise told(error, entry.checks, recording.places) from None
+            raise _told(error, entry, recording) from None
         results[entry.total - len(made) :] = made
     recording.entry = entry
     recording.entries.append(entry)
     return [results[k] if k >= 0 else slots[~k] for k in entry.places]
 
 
-def told(error: BoundsError, checks: Mapping[int, Node], places: Places) -> BoundsError:
+def _told(error: BoundsError, entry: Entry, recording: Recording) -> BoundsError:
     """The error of a program, with the line that asked for what failed, and the one that runs it.
 
     Where the line is not known, it is the first one that ever recorded an equal node.
     """
-    check = checks.get(error.place)
+    check = entry.checks.get(error.place)
     if check is None:
         return error
-    label, place = places.get(check, ("", None))
+    label, place = recording.places.get(check, ("", None))
     if place is not None:
         return error.told(label, f"at {place.origin()}")
     origin = check.origin

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .buffer import Buffer
+from .errors import BoundsError
 from .evaluation import Entry
 from .ir import Node, TensorType, node
 from .ops import sources
@@ -258,8 +259,10 @@ class Replay:
         inputs = buffers if len(buffers) == self._inputs else buffers[: self._inputs]
         try:
             made = self._program(inputs, floats, ints)
-        except BaseException:
+        except BaseException as error:
             self._numbers.undo()
+            if isinstance(error, BoundsError):
+                error.undone = True
             raise
         return self._committed(boxes, made + buffers, containers)
 

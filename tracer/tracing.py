@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from .buffer import Buffer
-from .errors import users_frame
+from .errors import BoundsError, users_frame
 from .evaluation import evaluate
 from .ir import Node, TensorType, node
 from .ops import sources
@@ -252,9 +252,11 @@ class Tracing:
         kept = self._kept(wanted)
         try:
             evaluate(recording, [each for each in (*wanted, *kept) if each._recording is recording])
-        except BaseException:
+        except BaseException as error:
             self.end()
             self._restore()
+            if isinstance(error, BoundsError):
+                error.undone = True
             raise
         if recording.entry is None:
             self.reason = self.reason or "computes no tensor"

@@ -26,7 +26,7 @@ from .signature import Call
 from .surroundings import Others, Surroundings
 from .tracer.accumulation import ADDING
 from .tracer.dtypes import default_float
-from .tracer.errors import GradcError, located
+from .tracer.errors import BoundsError, GradcError, located
 from .tracer.recording import THREAD
 from .tracer.replay import STALE, Replay
 from .tracer.tracing import Tracing
@@ -111,17 +111,22 @@ class Traced:
         if recording.trace is not None or (recording.managers and recording.recording_managers()):
             return self.function(*args, **kwargs)  # it belongs to what is recorded there
         last = self._last
-        if last is not None and last.types and not kwargs:
-            made = self._again(last, args)
-            if made is not STALE:
-                return made
-        call = Call(args, kwargs, self._owner)
-        if last is not None and last.key == call.key and last.surroundings.unchanged():
-            made = self._replay(last, call, None)
-            if made is not STALE:
-                return made
-        call.settle()
-        return self._searched(call, args, kwargs)
+        try:
+            if last is not None and last.types and not kwargs:
+                made = self._again(last, args)
+                if made is not STALE:
+                    return made
+            call = Call(args, kwargs, self._owner)
+            if last is not None and last.key == call.key and last.surroundings.unchanged():
+                made = self._replay(last, call, None)
+                if made is not STALE:
+                    return made
+            call.settle()
+            return self._searched(call, args, kwargs)
+        except BoundsError as error:
+            if not error.undone:
+                raise
+        return self.function(*args, **kwargs)  # it does what it does, up to the line that fails
 
     def _again(self, variant: _Variant, args: tuple[Any, ...]) -> Any:
         """The result for nothing but tensors, of the same types as last time."""
