@@ -178,3 +178,93 @@ def test_checks_refuse_what_they_cannot_do(wrong):
         autodiff.check_grad(lambda x: x, (x64(),), **wrong)
     with pytest.raises(TypeError, match="at least one floating-point"):
         autodiff.check_grad(lambda n: n, (3,))
+
+
+# ---- what is given, and what a function gives
+
+
+def product(x, y):
+    return (x * y).sum()
+
+
+def test_one_argument_may_be_given_alone():
+    value, (slope,) = autodiff.vjp(lambda x: x * x, x64())
+    assert (value.tolist(), slope.tolist()) == ((X * X).tolist(), (2 * X).tolist())
+    value, tangent = autodiff.jvp(lambda x: x * x, x64(), x64([1, 0, 2]))
+    assert tangent.tolist() == (2 * X * [1, 0, 2]).tolist()
+    (second,) = autodiff.hvp(lambda x: (x**3).sum(), x64(), x64([1, 0, 2]))
+    assert np.allclose(second.numpy(), 6 * X * [1, 0, 2])
+    assert autodiff.check_grad(lambda x: x * x, x64()) < 1e-6
+    assert autodiff.check_grad(lambda x: x * x, X) < 1e-6
+
+
+def test_functions_with_several_values():
+    def several(x):
+        return x * x, x.sum(), 3 * x[:2]
+
+    square, total, part = autodiff.jacobian(several, x64())
+    assert np.allclose(square.numpy(), np.diag(2 * X))
+    assert total.tolist() == [1, 1, 1]
+    assert part.tolist() == [[3, 0, 0], [0, 3, 0]]
+    assert isinstance(autodiff.jacobian(lambda x: [x], x64()), list)
+    value, tangent = autodiff.jvp(several, x64(), x64([1, 2, 3]))
+    assert np.allclose(value[0].numpy(), X * X)
+    assert np.allclose(tangent[0].numpy(), 2 * X * [1, 2, 3])
+    assert (tangent[1].item(), tangent[2].tolist()) == (6, [3, 6])
+    _, (slope,) = autodiff.vjp(several, x64(), (x64([1, 2, 3]), None, 2.0))
+    assert np.allclose(slope.numpy(), 2 * X * [1, 2, 3] + 1 + np.array([6, 6, 0]))
+
+
+def test_weights_that_are_numbers_keep_their_precision():
+    _, tangent = autodiff.jvp(lambda x: x, x64(), ([0.1, 0.2, 0.3],))
+    assert tangent.tolist() == [0.1, 0.2, 0.3]
+    _, (slope,) = autodiff.vjp(lambda x: x, x64(), [0.1, 0.2, 0.3])
+    assert slope.tolist() == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda x: autodiff.grad(3), TypeError, "grad: expected a function, found 3"),
+        (lambda x: autodiff.vjp(3, x), TypeError, "vjp: expected a function, found 3"),
+        (lambda x: autodiff.grad(product, "x"), TypeError, "grad: .* as argnums, found 'x'"),
+        (lambda x: autodiff.grad(product, 5)(x, x), ValueError, "among 2 .*, found 5"),
+        (lambda x: autodiff.grad(product, (0, -3))(x, x), ValueError, "among 2 .*, found -3"),
+        (lambda x: autodiff.grad(product)(), ValueError, "among 0 .*, found 0"),
+        (lambda x: autodiff.grad(lambda x: None)(x), TypeError, "gives Tensors, found None"),
+        (lambda x: autodiff.grad(product)(tensor([1]), x), TypeError, r"grad: .* found int32\[1\]"),
+        (lambda x: autodiff.hessian(lambda x: (x, x), x), ValueError, "hessian: .* single number"),
+        (lambda x: autodiff.jacobian(lambda x: None, x), TypeError, "jacobian: .* found None"),
+        (
+            lambda x: autodiff.jvp(product, (x, x), (x,)),
+            ValueError,
+            "tangent for each of 2, found 1",
+        ),
+        (lambda x: autodiff.jvp(product, (x, x), x), ValueError, "tangent for each of 2, found 1"),
+        (lambda x: autodiff.hvp(product, (x, x), (x,) * 3), ValueError, "vector .* found 3"),
+        (lambda x: autodiff.vjp(lambda x: (x, x), x, [x]), ValueError, "dy for each of 2, found 1"),
+        (
+            lambda x: autodiff.jvp(product, (x, x), (x, x[:2])),
+            ValueError,
+            "tangent 1 does not broad",
+        ),
+        (
+            lambda x: autodiff.vjp(lambda x: x, x, x[:2]),
+            ValueError,
+            r"dy 0 .* found \[2\] for \[3\]",
+        ),
+        (lambda x: autodiff.vjp(lambda x: None, x), TypeError, "vjp: .* found None"),
+        (
+            lambda x: autodiff.check_grad(3, x),
+            TypeError,
+            "check_grad: expected a function, found 3",
+        ),
+        (lambda x: autodiff.check_grad(lambda x: None, x), TypeError, "check_grad: .* found None"),
+        (lambda x: autodiff.check_grad(lambda x: [x, 3.0], x), TypeError, "found float"),
+        (lambda x: autodiff.check_grad(lambda x: [None], x), TypeError, "found none"),
+    ],
+)
+def test_errors_say_what_was_expected_and_where(call, kind, message):
+    with pytest.raises(kind, match=message) as caught:
+        call(x64())
+    assert f"(at {__file__}:" in str(caught.value)

@@ -396,3 +396,23 @@ def test_lamb_moves_parameters_of_zeros():
     p = with_gradient(parameter([0.0, 0.0]), [1.0, -2.0])
     optim.LAMB([p], lr=0.125, always_adapt=True).step()
     np.testing.assert_allclose(p.numpy(), [-0.125, 0.125], rtol=1e-5)
+
+
+@pytest.mark.parametrize("cls", [optim.SGD, optim.Adam, optim.AdamW, optim.LAMB])
+def test_errors_of_calls_name_the_line(cls):
+    p = gradc.Parameter([1.0])
+    name = cls.__name__
+    for call, message in [
+        (lambda: cls([p]), rf"{name}: missing a required argument: 'lr'; it is {name}\(params, lr"),
+        (lambda: cls([]), f"{name}: missing a required argument: 'lr'"),
+        (lambda: cls([p], lr=0.1, speed=2), f"{name}: got an unexpected keyword argument 'speed'"),
+    ]:
+        with pytest.raises(TypeError, match=message) as caught:
+            call()
+        assert f"(at {__file__}:" in str(caught.value)
+    with pytest.raises(
+        ValueError, match=f"{name}: expected parameters to optimize, found an empty"
+    ):
+        cls([], lr=0.1)
+    again = copy.deepcopy(cls([p], lr=0.1))
+    assert again.param_groups[0]["lr"] == 0.1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .derivatives import grad, hvp
+from .derivatives import check_function, grad, hvp, listed, values_of
 from .tracer.dtypes import as_dtype, float64
 from .tracer.errors import DerivativeError, located
 from .tracer.tensor import Tensor
@@ -39,9 +39,9 @@ def check_grad(
     """Compare derivatives of `function` at `args` with differences of values, in float64.
 
     Arguments that are floating-point tensors or arrays are cast to float64 and varied along random
-    `directions`; all others stay as they are. Several results, or results that are no single
-    number, are weighted by fixed random numbers and added. With `order` 2 the second derivatives
-    are compared as well, as differences of first ones.
+    `directions`; all others stay as they are. One argument may be given alone. Several results, or
+    results that are no single number, are weighted by fixed random numbers and added. With `order`
+    2 the second derivatives are compared as well, as differences of first ones.
 
     Slopes are taken by the fourth-order formula [8 (f(h) - f(-h)) - f(2h) + f(-2h)] / 12h (M.
     Abramowitz and I. Stegun, Handbook of Mathematical Functions, 25.3.6), so that the function must
@@ -88,6 +88,8 @@ class _Checking:
     """A function as a single number of float64 arrays."""
 
     def __init__(self, function: Callable[..., Any], args: Sequence[Any], seed: int) -> None:
+        check_function("check_grad", function)
+        args = listed(args)
         self.function = function
         self.args = list(args)
         self.random = np.random.default_rng(seed)
@@ -115,7 +117,9 @@ class _Checking:
         for place, each in zip(self.places, varied, strict=True):
             inputs[place] = each
         made = self.function(*inputs)
-        results = [made] if isinstance(made, Tensor) else [x for x in made if x is not None]
+        if isinstance(made, (tuple, list)):
+            made = [each for each in made if each is not None]
+        results = values_of("check_grad", made)
         while len(self.weights) < len(results):
             shape = results[len(self.weights)].shape
             self.weights.append(_tensor(self.random.uniform(0.5, 1.5, tuple(shape))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -55,6 +56,18 @@ class Optimizer:
 
     param_groups: list[Group]
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Say with the user's line what is wrong with the arguments of a call."""
+        if args or kwargs:  # copies are made without
+            expected = inspect.signature(cls.__init__)
+            try:
+                expected.bind(None, *args, **kwargs)
+            except TypeError as error:
+                names = ", ".join(list(expected.parameters)[1:])
+                found = f"{error}; it is {cls.__name__}({names})"
+                raise TypeError(located(f"{cls.__name__}: {found}")) from None
+        return super().__new__(cls)
+
     def __init__(self, params: Any, defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
         self.param_groups = []
@@ -62,7 +75,8 @@ class Optimizer:
         single = isinstance(params, (Parameter, dict))
         groups: list[Any] = [params] if single else _listed(params)
         if not groups:
-            raise ValueError(located("expected parameters to optimize, found an empty list"))
+            expected = f"{type(self).__name__}: expected parameters to optimize"
+            raise ValueError(located(f"{expected}, found an empty list"))
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for each in groups:
