@@ -58,7 +58,7 @@ def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Gr
     Nodes in `known` exist already and become inputs.
     """
     inputs: list[Node] = []
-    scalars: dict[str, list[int]] = {"f": [], "i": []}
+    scalars: dict[str, dict[int, int]] = {"f": {}, "i": {}}
     image: dict[Node, Node] = {}
     leaves: list[Node] = []
     for each in topological(outputs, known):
@@ -79,9 +79,7 @@ def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Gr
     return graph, Binding(tuple(inputs), floats, ints, image)
 
 
-def _numbered_scalar(each: Node, scalars: dict[str, list[int]]) -> Node:
+def _numbered_scalar(each: Node, scalars: dict[str, dict[int, int]]) -> Node:
     slot, source, dtype = each.attrs
     seen = scalars[source]
-    if slot not in seen:
-        seen.append(slot)
-    return node(sources.scalar, (), (seen.index(slot), source, dtype))
+    return node(sources.scalar, (), (seen.setdefault(slot, len(seen)), source, dtype))
