@@ -15,8 +15,8 @@ Results = list[tuple[Tensor, Any]]
 """Attached tensors, and what is to be added to their `.grad` (None: nothing)."""
 
 ADDING = threading.RLock()
-"""Held from reading `.grad` to writing it. Who holds it waits for recordings, but never for users'
-code, and nobody asks for it who holds the lock of a recording."""
+"""Held from reading `.grad` to writing it. Who holds it may wait for the lock of a recording; so
+nobody who holds one of those may ask for it."""
 
 
 def add(recording: Recording, results: Results) -> None:

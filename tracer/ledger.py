@@ -27,7 +27,7 @@ Computes = Callable[[tuple["Node", ...]], bool]
 class Written:
     """One gradient that a backward wrote: whose, as what, and what was there before.
 
-    `grad` is the tensor that `.grad` is since, or (`others`) anything else; `node` is what it waits
+    `grad` is the tensor that `.grad` is since, or `other` is anything else; `node` is what it waits
     for. `held` is what that tensor held, where it was there already; else `.grad` was `before`.
     Nothing here keeps a tensor alive: it would be computed for that alone.
     """
