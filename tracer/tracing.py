@@ -278,7 +278,7 @@ class Tracing:
         if not found:
             return []
         origin = found[0]._node.origin if isinstance(found[0], Tensor) else None
-        kept = "keeps what it makes" + (f" (at {origin})" if origin else "")
+        kept = "keeps what it makes" + (f" (first recorded at {origin})" if origin else "")
         self.reason = self.reason or kept
         return [each for each in found if isinstance(each, Tensor)]
 
