@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from .buffer import Buffer
+from .collection import without_collection
 from .errors import BoundsError, users_frame
 from .evaluation import evaluate
 from .ir import Node, TensorType, node
@@ -221,7 +222,7 @@ class Tracing:
         THREAD.recording.closed = True
         THREAD.recording = self.recording
         try:
-            with watched_grads:
+            with without_collection(), watched_grads:
                 return function(*args, **kwargs)
         except BaseException:
             self.abandon("raises an exception")

@@ -18,18 +18,16 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
-from .chance import random_states
 from .difference import Told, compared, described, tensor_names
-from .optimizer.again import EpochAgain
 from .runtime.rebuilds import RebuildWarning
 from .signature import Call
-from .surroundings import Others, Surroundings
+from .surroundings import Others
 from .tracer.accumulation import ADDING
 from .tracer.dtypes import default_float
 from .tracer.errors import BoundsError, GradcError, located
 from .tracer.recording import THREAD
-from .tracer.replay import STALE, Replay
-from .tracer.tracing import Tracing
+from .tracer.replay import STALE
+from .variant import Variant, recorded
 
 __all__ = [
     "RebuildWarning",
@@ -68,19 +66,6 @@ class TraceStatistics:
     plain: int = 0
 
 
-@dataclass(eq=False, slots=True)
-class _Variant:
-    """One trace: what it depends on, and its replay, or the reason why there is none."""
-
-    key: list[Any]
-    types: list[Any]
-    surroundings: Surroundings
-    objects: list[Any]
-    replay: Replay | None
-    reason: str
-    calls: int = 0
-
-
 class Traced:
     """A function that `trace` was applied to."""
 
@@ -91,8 +76,8 @@ class Traced:
         self._once = frozen
         self._frozen = False
         self._lock = threading.RLock()
-        self._variants: OrderedDict[int, _Variant] = OrderedDict()
-        self._last: _Variant | None = None
+        self._variants: OrderedDict[int, Variant] = OrderedDict()
+        self._last: Variant | None = None
         self._traced = self._replayed = self._plain = 0
         self._kinds: Counter[tuple[Any, ...]] = Counter()
         self._told: Told = {}
@@ -128,7 +113,7 @@ class Traced:
                 raise
         return self.function(*args, **kwargs)  # it does what it does, up to the line that fails
 
-    def _again(self, variant: _Variant, args: tuple[Any, ...]) -> Any:
+    def _again(self, variant: Variant, args: tuple[Any, ...]) -> Any:
         """The result for nothing but tensors, of the same types as last time."""
         try:
             types = [THREAD.quiet > 0, default_float(), *[each._node.type for each in args]]
@@ -138,12 +123,12 @@ class Traced:
             return STALE
         return self._run(variant, [*args], None, (), True)
 
-    def _replay(self, variant: _Variant, call: Call, others: Others | None) -> Any:
+    def _replay(self, variant: Variant, call: Call, others: Others | None) -> Any:
         return self._run(variant, call.tensors, others, call.containers)
 
     def _run(
         self,
-        variant: _Variant,
+        variant: Variant,
         tensors: list[Any],
         others: Others | None,
         containers: Sequence[Any],
@@ -189,7 +174,7 @@ class Traced:
             reason = reason or found or ""
         return self._new(call, args, kwargs, reason)
 
-    def _stale(self, variant: _Variant, call: Call, others: Others, names: dict[int, str]) -> str:
+    def _stale(self, variant: Variant, call: Call, others: Others, names: dict[int, str]) -> str:
         """In words, why the replay of a variant that fits otherwise is stale."""
         replay = variant.replay
         assert replay is not None
@@ -210,7 +195,7 @@ class Traced:
                 self._variants.move_to_end(number)
 
     def _unreplayable(
-        self, variant: _Variant, number: int, call: Call, args: Any, kwargs: Any
+        self, variant: Variant, number: int, call: Call, args: Any, kwargs: Any
     ) -> Any:
         """Call the function as it stands; now and then look whether it can be replayed by now."""
         if self._is_frozen():
@@ -273,45 +258,12 @@ class Traced:
             return f"only the last {KEPT} traces are kept, and that for these arguments was not"
         return "the arguments are given in another way, by position or by name"
 
-    def _recorded(self, call: Call, args: Any, kwargs: Any) -> tuple[Any, _Variant]:
+    def _recorded(self, call: Call, args: Any, kwargs: Any) -> tuple[Any, Variant]:
         """The result, and what later calls need."""
-        surroundings = Surroundings(self.function, call.objects)
-        before = described(self.function, args, kwargs)
-        drawn = random_states(surroundings.objects())
-        trace = Tracing(call.tensors, call.containers)
-        result = trace.run(self.function, args, kwargs)
-        outcome = trace.finished(result, surroundings.knows)
-        reason = trace.reason
-        scheduled = any(isinstance(each.of, EpochAgain) for each in trace.actions)
-        changed = surroundings.changed_by_itself(scheduled)
-        if outcome is not None:
-            if changed:
-                reason = f"changes Python state: {changed}"
-            elif unknown := self._unnamed_manager(trace, surroundings):
-                reason = unknown
-            elif random_states(surroundings.objects()) != drawn:
-                reason = "draws random numbers of Python or NumPy"
-            elif not call.same_arguments(args, kwargs):
-                told = compared(before, described(self.function, args, kwargs))
-                reason = f"changes its arguments{': ' if told else ''}{told}"
-        if reason and " (at " not in reason and (code := getattr(self.function, "__code__", None)):
-            reason = f"{reason} (at {code.co_filename}:{code.co_firstlineno})"
-        replay = None
-        if outcome is not None and reason is None:
-            replay = Replay(outcome, len(call.tensors))
-        else:
-            self._count(f"called as it stands: it {reason}")
-        trace.forget()
-        tensors = call.key if len(call.key) == 2 + len(call.tensors) and not kwargs else []
-        variant = _Variant(call.key, tensors, surroundings, call.objects, replay, reason or "")
+        result, variant = recorded(self.function, call, args, kwargs)
+        if variant.replay is None:
+            self._count(f"called as it stands: it {variant.reason}")
         return result, variant
-
-    def _unnamed_manager(self, trace: Tracing, surroundings: Surroundings) -> str | None:
-        """A manager whose callbacks may do what was not looked at."""
-        for each in trace.managed_.values():
-            if any(each.attached.values()) and not surroundings.knows(each.manager):
-                return "uses a manager with callbacks that its code does not reach by names"
-        return None
 
     def _warn(self, reason: str) -> None:
         """Warn once of traces that keep coming."""
