@@ -30,21 +30,28 @@ def add(recording: Recording, results: Results) -> None:
             sums = _sums(results)
             recording.ledger.append([_written(recording, *each) for each in sums])
             _write(sums)
-    elif ADDING.acquire(blocking=False):
-        try:
-            _settled(recording, results)
-        finally:
-            ADDING.release()
     else:
-        settle(recording, "backward", [new for _, new in results if isinstance(new, Tensor)])
-        with ADDING:
-            _settled(THREAD.recording, results)
+        if _Busy.adding:
+            settle(recording, "backward", [new for _, new in results if isinstance(new, Tensor)])
+            recording = THREAD.recording
+        with ADDING:  # by `acquire` an interrupt could keep it for ever
+            _settled(recording, results)
+
+
+class _Busy:
+    """Whether a thread adds now: others should not wait for it before they must."""
+
+    adding = False
 
 
 def _settled(recording: Recording, results: Results) -> None:
-    sums = _sums(results)
-    settle(recording, "backward", [new for _, new in sums if isinstance(new, Tensor)])
-    _write(sums)
+    try:
+        _Busy.adding = True
+        sums = _sums(results)
+        settle(recording, "backward", [new for _, new in sums if isinstance(new, Tensor)])
+        _write(sums)
+    finally:
+        _Busy.adding = False
 
 
 def _sums(results: Results) -> Results:

@@ -103,7 +103,7 @@ class Traced:
                     return made
             call = Call(args, kwargs, self._owner)
             if last is not None and last.key == call.key and last.surroundings.unchanged():
-                made = self._replay(last, call, None)
+                made = self._run(last, call.tensors, None, call.containers)
                 if made is not STALE:
                     return made
             call.settle()
@@ -123,9 +123,6 @@ class Traced:
             return STALE
         return self._run(variant, [*args], None, (), True)
 
-    def _replay(self, variant: Variant, call: Call, others: Others | None) -> Any:
-        return self._run(variant, call.tensors, others, call.containers)
-
     def _run(
         self,
         variant: Variant,
@@ -141,11 +138,8 @@ class Traced:
         closed = replay.replaced(others) if others else None
         if others and closed is None:
             return STALE
-        if replay.adds:
-            with self._lock, ADDING:
-                made = replay(tensors, closed, containers, typed)
-        elif replay.stateful:
-            with self._lock:
+        if replay.stateful:
+            with self._lock, ADDING if replay.adds else self._lock:
                 made = replay(tensors, closed, containers, typed)
         else:
             made = replay(tensors, closed, containers, typed)
@@ -165,7 +159,7 @@ class Traced:
             if found is None and variant.replay is None:
                 return self._unreplayable(variant, number, call, args, kwargs)
             if found is None:
-                made = self._replay(variant, call, others)
+                made = self._run(variant, call.tensors, others, call.containers)
                 if made is not STALE:
                     self._used(number)
                     return made

@@ -233,7 +233,9 @@ class Interrupt:
     def __call__(self, frame, event, argument):
         name = frame.f_globals.get("__name__", "")
         finalizer = name == "gradc.tracer.buffer" or frame.f_code.co_name == "<lambda>"
-        return self.line if name.startswith("gradc.tracer") and not finalizer else None
+        locking = frame.f_code.co_name == "add"  # signals do not come before a lock is given back
+        spared = finalizer or locking
+        return self.line if name.startswith("gradc.tracer") and not spared else None
 
     def line(self, frame, event, argument):
         if event == "line":
