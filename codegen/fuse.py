@@ -14,6 +14,13 @@ from .implicit import Implicit, implicit
 from .index import Axis, Index, of_axis
 from .item import item_of, values_below
 from .lower import Lowering, axes_of
+from .stored import (
+    ALONE,
+    COMPUTED,
+    between_stretches,
+    groups_of_parts,
+    seen_from_many_places,
+)
 from .target import C, Target
 from .value import Apply, Load, Value
 
@@ -27,18 +34,6 @@ FEW = 4
 LONG = 5000
 FEW_ROUNDS = 4
 """How often the choice of what is stored is made anew where a program has many nodes."""
-
-MOST_PLACES = 16
-"""Places at which an operator may be computed for one element of what needs it."""
-
-STRETCH = 1000
-"""Operators of a program that is too long for one kernel, between two places where it is cut."""
-
-ALONE = ("contraction", "scatter", "scan", "sort", "loop")
-"""Kinds of operators that have kernels of their own."""
-
-COMPUTED = ("elementwise", "gather")
-"""Kinds of operators that are computed where they are read, unless they are stored."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +74,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
     """
     in_memory = set(outputs) | {node for node in order if node.op.kind in ("reduction", *ALONE)}
     in_memory |= between_stretches(order)
+    in_memory |= groups_of_parts(order)
     in_memory |= seen_from_many_places(order, in_memory)
     rounds = FEW_ROUNDS if len(order) > LONG else len(order)
     while True:
@@ -91,51 +87,6 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
             if not more:
                 return Fused(_steps(clustering), lowering)
         in_memory |= more
-
-
-def between_stretches(order: Sequence[Node]) -> set[Node]:
-    """Where a long program is cut: the nodes that a later stretch of it needs.
-
-    Compilers take time that grows faster than the length of straight-line code.
-    """
-    computed = [node for node in order if node.op.kind in ("elementwise", "gather")]
-    if len(computed) <= 2 * STRETCH:
-        return set()
-    stretch = {node: place // STRETCH for place, node in enumerate(computed)}
-    found: set[Node] = set()
-    here = 0
-    for node in order:
-        here = stretch.get(node, here)
-        found |= {each for each in node.inputs if stretch.get(each, here) != here}
-    return found
-
-
-def seen_from_many_places(order: Sequence[Node], stored: Collection[Node]) -> set[Node]:
-    """Operators that would be computed at many places for each element of what needs them.
-
-    A step of a stencil reads its predecessor at several places, and that its own at several of
-    each: written out, the places multiply with every step.
-    """
-    found: set[Node] = set()
-    places: dict[Node, set[int]] = {}
-    numbers: dict[tuple[int, Node], int] = {}
-    elements: dict[int, int] = {}
-    for node in reversed(order):
-        size = node.type.size
-        own = places.pop(node, set()) or {0}
-        times = sum(min(elements.get(place, size), size) for place in own)
-        if node in stored or node.op.kind in ("reduction", *ALONE):
-            own = {0}
-        elif times > MOST_PLACES * size and (node.op.kind == "elementwise" or len(node.inputs) > 1):
-            found.add(node)
-            own = {0}
-        if node.op.kind == "movement":
-            moved = {place: numbers.setdefault((place, node), len(numbers) + 1) for place in own}
-            elements |= {new: min(elements.get(old, size), size) for old, new in moved.items()}
-            own = set(moved.values())
-        for each in node.inputs:
-            places.setdefault(each, set()).update(own)
-    return found
 
 
 def _clustered(order: Sequence[Node], lowering: Lowering) -> Clustering:

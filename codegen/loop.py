@@ -81,6 +81,10 @@ class Loop:
         self.descending = descending
         self.stacks = tuple(self._stack(number) for number in range(len(slots)))
 
+    def with_inputs(self, inputs: Sequence[Node]) -> Loop:
+        """The same steps, reading other nodes of the same types."""
+        return Loop(self.body, self.count, self.feeds, self.slots, inputs, self.descending)
+
     def slot(self, slots: int, step: int) -> int:
         """In which of so many slots the result of a step lies."""
         descends = self.descending and slots == self.count

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..tracer.graph import Graph
 from .kernel import Program
+from .parts import grouped
 from .plan import Plan, plan
 from .program import program_of
 from .render import Source, render
@@ -47,6 +48,8 @@ def translate(
     show("simplify", simple)
     whole, rolled_image = rolled(simple) if target.language == "c" else (simple, {})
     show("roll", whole)
+    whole, grouped_image = grouped(whole)
+    show("group parts", whole)
     program = program_of(whole, target)
     show("lower and fuse", program)
     layout = plan(program)
@@ -56,9 +59,11 @@ def translate(
     show("plan", layout)
     source = render(program, layout, target)
     show("render", source)
-    original = {
-        rolled_image.get(image[node], image[node]): place
-        for place, node in reversed(list(enumerate(graph.nodes())))
-    }
+    original = {}
+    for place, node in reversed(list(enumerate(graph.nodes()))):
+        found = image[node]
+        for later in (rolled_image, grouped_image):
+            found = later.get(found, found)
+        original[found] = place
     checks = tuple(original[check.node] for check in program.checks)
     return Translation(simple, program, layout, source, checks)

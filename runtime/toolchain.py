@@ -30,6 +30,7 @@ WANTED = (
     "-ftree-vectorize",
     "-fvect-cost-model=dynamic",  # gcc -O2 vectorizes no loop of unknown length otherwise
     "-mprefer-vector-width=512",
+    "--param=iv-max-considered-uses=40",  # for addresses; gcc's search explodes
     "-fno-tree-pre",  # gcc makes choices between conditions of it, for which it has no vectors
     "-fopenmp-simd",
     "-ffp-contract=off",

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 from contract.compute import leaf
-from gradc.codegen.fuse import cost, fuse, matrix, seen_from_many_places
+from gradc.codegen.fuse import cost, fuse, matrix
 from gradc.codegen.item import values_below
 from gradc.codegen.kernel import Kernel, Let, Memory, Product, Program, memories_of
 from gradc.codegen.lower import Lowering, axes_of
+from gradc.codegen.stored import seen_from_many_places
 from gradc.codegen.target import CUDA, C, Target
 from gradc.codegen.value import Apply, Load
 from gradc.codegen.verify import statements

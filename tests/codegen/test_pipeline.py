@@ -27,6 +27,7 @@ def test_passes_run_in_order_and_are_dumped() -> None:
     assert dumped == [
         ("simplify", made.graph),
         ("roll", made.graph),
+        ("group parts", made.graph),
         ("lower and fuse", made.program),
         ("plan", made.plan),
         ("render", made.source),
