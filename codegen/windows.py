@@ -180,9 +180,11 @@ def _windows_of(lines: Node) -> Node | None:
     below = seen.inputs[0]
     if any(stride != 1 for stride in strides) or below.op is not chain[0]:
         return None
-    if below.inputs[0].op is not chain[1] or axes[-1] + 1 + len(axes) != seen.ndim:
+    spread = below.inputs[0]
+    if spread.op is not chain[1] or axes[-1] + 1 + len(axes) != seen.ndim:
         return None
-    return seen
+    plain = spread.shape == (*spread.inputs[0].shape, *(1,) * len(axes))
+    return seen if plain else None
 
 
 def _is_backwards(weights: Node) -> bool:

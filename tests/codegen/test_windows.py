@@ -50,6 +50,16 @@ def test_the_padding_is_not_computed_first_and_dropped_then() -> None:
     assert sizes == {72 + 9, 9 * 8, 3}
 
 
+def test_windows_of_what_was_reshaped_have_other_axes() -> None:
+    """All but one column of the padding is dropped, and what is left is not (..., *space)."""
+    x, w = leaf(0, (2, 2, 6, 5), float64), leaf(1, (2, 3, 3, 1), float64)
+    graph = with_gradients(lambda x, w: composed(F.conv_transpose2d, x, w, None, 1, 2), x, w)
+    arrays = sample(graph)
+    found = interpret(simplified(graph), arrays, [], [])
+    for a, b in zip(found, interpret(graph, arrays, [], []), strict=True):
+        np.testing.assert_allclose(a, b, 1e-11, 1e-12)
+
+
 def test_windows_that_overlap_at_a_distance_are_left_alone() -> None:
     assert count(simplified(convolved(2, 1, 1)), "unwindow") == 1
 
