@@ -26,7 +26,8 @@ class Source:
     """The text of a program, and what its caller must know of it.
 
     `kernels` are the functions that are called, in order; `arena` is in bytes. For CUDA, `launches`
-    are the calls with their extents, and `entry` is empty, since the caller makes them.
+    are the calls with their extents, and `entry` is empty, since the caller makes them. C may be
+    compiled as a whole, or in `units`, each with its number as GRADC_UNIT.
     """
 
     text: str
@@ -35,6 +36,7 @@ class Source:
     arena: int
     kernels: tuple[str, ...]
     launches: tuple[Launched, ...] = ()
+    units: int = 1
 
 
 def render(program: Program, plan: Plan, target: Target) -> Source:
@@ -45,7 +47,7 @@ def render(program: Program, plan: Plan, target: Target) -> Source:
     skeleton = _environment().get_template("c/module.c.j2")
     text = indented(skeleton.render(program=view))
     kernels = tuple(called(view.launches))
-    return Source(text, target.language, view.entry, plan.nbytes, kernels)
+    return Source(text, target.language, view.entry, plan.nbytes, kernels, units=len(view.units))
 
 
 def called(launches: Iterable[LaunchView | RepeatView]) -> Iterator[str]:

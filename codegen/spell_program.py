@@ -42,6 +42,7 @@ from .spelling import (
     wide_dtype,
 )
 from .target import Target
+from .units import statements, units_of
 from .value import Apply
 from .view import (
     CombineView,
@@ -67,6 +68,7 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
     """`program`, laid out by `plan`, spelled for `target`."""
     functions: dict[FunctionView, str] = {}
     calls = 0
+    sizes: list[int] = []
     names: dict[Launch, str] = {}
     for launch, _ in flat(program.launches):
         bare = _function(launch, target)
@@ -74,6 +76,7 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
         if name is None:
             name = functions[bare] = f"k{len(functions)}_{identifier(launch.label)}"
             calls += _calls(launch)
+            sizes.append(statements(launch))
         names[launch] = name
     launches = spelled_launches(program.launches, names, _pointers(program, plan))
     named = tuple(replace(view, name=name) for view, name in functions.items())
@@ -81,6 +84,7 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
     return ProgramView(
         entry="gradc_program",
         functions=named,
+        units=units_of(named, sizes),
         launches=launches,
         calls=len(names),
         arena=plan.nbytes,

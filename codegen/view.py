@@ -254,6 +254,7 @@ class ProgramView:
 
     entry: str
     functions: tuple[FunctionView, ...]
+    units: tuple[tuple[FunctionView, ...], ...]
     launches: tuple[LaunchView | RepeatView, ...]
     calls: int
     arena: int

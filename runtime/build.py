@@ -33,22 +33,23 @@ class CompileError(GradcError, RuntimeError):
         self.source_path = source_path
 
 
-def build(source: str, toolchain: Toolchain, cache: Cache, timeout: float = SECONDS) -> Path:
-    """The library of a C source: the cached one, or else compiled now."""
+def build(
+    source: str, toolchain: Toolchain, cache: Cache, timeout: float = SECONDS, units: int = 1
+) -> Path:
+    """The library of a C source: the cached one, or else compiled now, in so many units at once."""
 
     def make(stage: Path) -> Path:
-        return compile_library(source, toolchain, stage, timeout)
+        return compile_library(source, toolchain, stage, timeout, units)
 
     return cache.fetch({"source": digest(source), **toolchain.parts}, make)
 
 
 def compile_library(
-    source: str, toolchain: Toolchain, folder: Path, timeout: float = SECONDS
+    source: str, toolchain: Toolchain, folder: Path, timeout: float = SECONDS, units: int = 1
 ) -> Path:
     """Compile a source in a folder of the cache's; raises CompileError, or OSError for the disk."""
-    command = toolchain.command_line(SOURCE, LIBRARY)
     (folder / SOURCE).write_bytes(source.encode())
-    status, log = _run(command, folder, timeout)
+    command, status, log = _compiled(toolchain, folder, timeout, units)
     (folder / LOG).write_bytes(f"{' '.join(command)}\n{log}".encode())
     library = folder / LIBRARY
     if status == 0 and library.exists():
@@ -61,6 +62,29 @@ def compile_library(
         0: "the C compiler made no library",
     }.get(status, f"the C compiler failed with status {status}")
     raise CompileError(reason, command, log, keep_failed(folder) / SOURCE)
+
+
+def _compiled(
+    toolchain: Toolchain, folder: Path, timeout: float, units: int
+) -> tuple[list[str], int | None, str]:
+    """The last command or the one that failed, its exit status, and what was said."""
+    if units == 1:
+        command = toolchain.command_line(SOURCE, library=LIBRARY)
+        return command, *_run(command, folder, timeout)
+    from concurrent.futures import ThreadPoolExecutor
+
+    objects = [f"unit{number}.o" for number in range(units)]
+    commands = [toolchain.unit_line(SOURCE, *each) for each in enumerate(objects)]
+    with ThreadPoolExecutor(min(units, os.cpu_count() or 1)) as pool:
+        ended = list(pool.map(lambda each: _run(each, folder, timeout), commands))
+    for command, (status, log) in zip(commands, ended, strict=True):
+        if status != 0:
+            return command, status, log
+    command = toolchain.command_line(*objects, library=LIBRARY)
+    status, log = _run(command, folder, timeout)
+    for each in objects:
+        (folder / each).unlink(missing_ok=True)
+    return command, status, "".join([*(said for _, said in ended), log])
 
 
 def _run(command: list[str], folder: Path, timeout: float) -> tuple[int | None, str]:

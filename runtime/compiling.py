@@ -153,7 +153,7 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Progr
     except AssertionError as error:
         reason = f"gradc made a program that may not be run, which is an error in gradc: {error}"
         raise UnsoundProgramError(reason) from error
-    path = build(made.source.text, toolchain, store)
+    path = build(made.source.text, toolchain, store, units=made.source.units)
     manifest = Manifest(
         library=path.parent.name,
         entry=made.source.entry,

@@ -91,9 +91,14 @@ class Toolchain(NamedTuple):
         """The width of the widest vector registers."""
         return next((width for name, width in VECTOR_BYTES if name in self.features), 16)
 
-    def command_line(self, source: str, library: str) -> list[str]:
-        """The command that compiles and links one file."""
-        return [*self.command, *self.flags, "-o", library, source, *self.libraries]
+    def command_line(self, *sources: str, library: str) -> list[str]:
+        """The command that compiles and links files, or links what is compiled."""
+        return [*self.command, *self.flags, "-o", library, *sources, *self.libraries]
+
+    def unit_line(self, source: str, unit: int, made: str) -> list[str]:
+        """The command that compiles one unit of a file, and does not link it."""
+        chosen = f"-DGRADC_UNIT={unit}"
+        return [*self.command, *self.flags, chosen, "-c", "-o", made, source]
 
 
 def find_toolchain(cache: Cache | None = None) -> Toolchain:

@@ -11,7 +11,7 @@ from gradc.codegen.plan import Plan
 from gradc.codegen.render import Source
 from gradc.codegen.target import C, Target
 from gradc.runtime.build import build
-from gradc.runtime.cache import open_cache
+from gradc.runtime.cache import Cache, open_cache
 from gradc.runtime.library import FFI, load_function
 from gradc.runtime.support import runtime
 from gradc.runtime.toolchain import Toolchain, find_toolchain
@@ -61,11 +61,13 @@ def body_of(source: Source) -> str:
 
 
 class Compiled:
-    """A graph as machine code, called with arrays."""
+    """A graph as machine code, called with arrays; compiled as a whole, or apart in a new cache."""
 
-    def __init__(self, graph: Graph, target: Target = C) -> None:
+    def __init__(self, graph: Graph, target: Target = C, apart: Cache | None = None) -> None:
         self.made = written(graph, target)
-        path = build(self.made.source.text, strict_toolchain(), open_cache())
+        source = self.made.source
+        units = source.units if apart else 1
+        path = build(source.text, strict_toolchain(), apart or open_cache(), units=units)
         self._run = load_function(path, self.made.source.entry)
 
     def __call__(

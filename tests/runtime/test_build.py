@@ -192,3 +192,31 @@ def test_killed_compilation_leaves_no_entry(
     victim.communicate()
     assert cache.entries() == []
     assert answer(build(SOURCE, toolchain, cache)) == 42
+
+
+UNITS = """
+#ifndef GRADC_UNIT
+#error compiled as a whole
+#endif
+int part(void);
+#if GRADC_UNIT == 0
+int part(void) { return 40; }
+#elif GRADC_UNIT == 1
+__attribute__((visibility("default"))) int answer(void) { return part() + 2; }
+#else
+#error there is no such unit
+#endif
+"""
+
+
+def test_units_are_compiled_apart_and_linked(toolchain: Toolchain, cache: Cache) -> None:
+    path = build(UNITS, toolchain, cache, units=2)
+    assert answer(path) == 42
+    assert sorted(each.suffix for each in path.parent.iterdir() if each.suffix == ".o") == []
+
+
+def test_the_unit_that_fails_is_shown(toolchain: Toolchain, cache: Cache) -> None:
+    with pytest.raises(CompileError, match="there is no such unit") as caught:
+        build(UNITS, toolchain, cache, units=3)
+    assert "-DGRADC_UNIT=2" in caught.value.command
+    assert caught.value.source_path.read_text(encoding="utf-8") == UNITS

@@ -44,7 +44,7 @@ def test_flags_keep_ieee_arithmetic(compiler: str, cache: Cache) -> None:
 
 def test_accepted_flags_give_no_warning(compiler: str, cache: Cache, tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text("int a(void) { return 0; }\n")
-    line = find_toolchain(cache).command_line("a.c", "a.so")
+    line = find_toolchain(cache).command_line("a.c", library="a.so")
     result = subprocess.run(line, cwd=tmp_path, capture_output=True, check=True)
     assert result.stderr == b""
     assert (tmp_path / "a.so").exists()
