@@ -147,7 +147,8 @@ def empty(made: Node) -> Node | None:
     """What has no elements need not be computed."""
     if made.type.size or made.op.kind == "source" or _constant_below(made) is not None:
         return None
-    if any(each.op is elementwise.checked_index for each in topological([made])):
+    checks = (each for each in topological([made]) if each.op is elementwise.checked_index)
+    if any(each.type.size for each in checks):
         return None
     return sources.full(0, made.shape, made.dtype)
 

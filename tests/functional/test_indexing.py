@@ -7,8 +7,9 @@ import pytest
 from gradc.tracer.errors import BoundsError
 from slopes import Checks, slope
 
+from gradc import Tensor, tensor
 from gradc import functional as F
-from gradc import tensor
+from gradc.autodiff import vjp
 
 RANDOM = np.random.default_rng(0)
 A, B = RANDOM.uniform(-2, 2, (2, 3)), RANDOM.uniform(-2, 2, (2, 3))
@@ -230,3 +231,16 @@ class TestWhatDependsOnValues:
     def test_messages(self, use, message):
         with pytest.raises((ValueError, TypeError), match=message):
             use()
+
+
+def test_places_of_nothing_are_not_checked() -> None:
+    """The one number that stands for all of no places is none of them."""
+    x = tensor(np.zeros((0,), np.float32))
+
+    def ordered(x: Tensor) -> Tensor:
+        return F.take_along_axis(x, F.argsort(-x, axis=-1), -1)
+
+    for _ in range(3):
+        assert ordered(x).numpy().shape == (0,)
+        (found,) = vjp(lambda x: F.sum(ordered(x)), x)[1]
+        assert found.numpy().shape == (0,)
