@@ -25,7 +25,7 @@ class Layout:
 
 
 def _positions(value: Any) -> list[str]:
-    names = getattr(value, "_fields", None)  # of a named tuple
+    names = getattr(type(value), "_fields", None)  # of a named tuple
     return [f".{name}" for name in names] if names else [f"[{k}]" for k in range(len(value))]
 
 
@@ -106,16 +106,27 @@ def _fields(kind: Any) -> tuple[str, ...] | None:
 
 def attributes(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """What `value` holds beside elements: the fields `names`, and attributes that were set."""
-    held = dict(getattr(value, "__dict__", ()))
+    held = dict(own_attribute(value, "__dict__") or ())
     for name in names:
-        if name not in held and hasattr(value, name):
-            held[name] = getattr(value, name)
+        if name not in held and (found := own_attribute(value, name, ABSENT)) is not ABSENT:
+            held[name] = found
     return held
+
+
+ABSENT: Any = object()
+
+
+def own_attribute(value: Any, name: str, default: Any = None) -> Any:
+    """An attribute of `value` that is there indeed: a `__getattr__` of its class is not asked."""
+    try:
+        return object.__getattribute__(value, name)
+    except Exception:  # a property may raise anything
+        return default
 
 
 def put_together(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any]] | None:
     """The parts of `value`, its attributes among them, and what makes the like of others."""
-    kind = value.__class__
+    kind: Any = type(value)
     found = layout_of(kind)
     if found is None:
         return None

@@ -28,7 +28,7 @@ def is_plain(value: Any) -> bool:
     """Whether `value` is a number, a string or the like, or a tuple of such."""
     if isinstance(value, PLAIN):
         return True
-    kind = value.__class__
+    kind = type(value)
     if kind is tuple or kind is frozenset:
         return all(map(is_plain, value))
     return str(kind.__module__).partition(".")[0] in CONSTANT
@@ -36,7 +36,7 @@ def is_plain(value: Any) -> bool:
 
 def same_plain(one: Any, other: Any) -> bool:
     """Whether both are plain and alike in type and value; 0.0 and -0.0 are not."""
-    if one.__class__ is not other.__class__ or not is_plain(one) or not is_plain(other):
+    if type(one) is not type(other) or not is_plain(one) or not is_plain(other):
         return False
     if one.__class__ is tuple:
         alike = len(one) == len(other)
@@ -91,7 +91,7 @@ def packed(
         return Given(given[id(value)])
     found = put_together(value)
     if found is None:
-        raise NotPacked(value.__class__.__name__)
+        raise NotPacked(type(value).__name__)
     parts, make = found
     return Items(make, tuple([packed(each, number, known, given) for each in parts]))
 

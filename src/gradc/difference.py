@@ -49,7 +49,7 @@ def _bound(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, An
 def _parts(
     name: str, value: Any, seen: dict[int, str], depth: int
 ) -> Iterator[tuple[str, tuple[str, Any]]]:
-    kind = value.__class__
+    kind: Any = type(value)
     if isinstance(value, Tensor):
         first = seen.setdefault(id(value), name)
         also = "" if first == name else f", the same tensor as {first}"
@@ -64,7 +64,7 @@ def _parts(
         return
     layout, names = found
     labels, parts = layout.labels(value), layout.parts(value)
-    size = f" of {len(value)}" if hasattr(value, "__len__") else ""
+    size = f" of {len(value)}" if hasattr(kind, "__len__") else ""
     yield name, (f"{_article(kind)}{size}", None)
     for label, each in zip(labels, parts, strict=False):
         yield from _parts(f"{name}{label}", each, seen, depth + 1)

@@ -20,7 +20,7 @@ from typing import Any
 
 from .difference import Told, compared, described, tensor_names
 from .runtime.rebuilds import RebuildWarning
-from .signature import Call
+from .signature import NODE_OF, Call
 from .surroundings import Others
 from .tracer.accumulation import ADDING
 from .tracer.dtypes import default_float
@@ -116,8 +116,8 @@ class Traced:
     def _again(self, variant: Variant, args: tuple[Any, ...]) -> Any:
         """The result for nothing but tensors, of the same types as last time."""
         try:
-            types = [THREAD.quiet > 0, default_float(), *[each._node.type for each in args]]
-        except AttributeError:
+            types = [THREAD.quiet > 0, default_float(), *[NODE_OF(each).type for each in args]]
+        except TypeError:
             return STALE
         if types != variant.types or not variant.surroundings.unchanged():
             return STALE

@@ -24,6 +24,7 @@ from .module import Module
 from .module.tree import OWN
 from .optimizer import LRScheduler, Optimizer
 from .tracer.grad_manager import GradManager
+from .tracer.layout import ABSENT, own_attribute
 from .tracer.structure import is_plain
 from .tracer.tensor import Tensor
 
@@ -237,14 +238,14 @@ class Reach:
 
     def _object(self, value: Any, label: str, depth: int) -> None:
         kind = type(value)
-        self._visit(getattr(value, "__wrapped__", None), label, depth)
+        self._visit(own_attribute(value, "__wrapped__"), label, depth)
         if _is_foreign(kind):
             return
         self._class_attributes(kind, kind.__name__, depth)
         self._methods_of(kind, depth, CALLED)
         named = self._attributes | self._changed
         label = f"{label or kind.__name__}."
-        space = getattr(value, "__dict__", None)
+        space = own_attribute(value, "__dict__")
         if isinstance(space, dict):
             names = named & space.keys()
             self._read(space, label, names)
@@ -261,12 +262,13 @@ class Reach:
             for name, each in vars(kind).items()
             if name in named and isinstance(each, (MemberDescriptorType, GetSetDescriptorType))
         }
-        names = tuple(sorted(each for each in listed if hasattr(value, each)))
+        held = {name: own_attribute(value, name, ABSENT) for name in sorted(listed)}
+        names = tuple(name for name, each in held.items() if each is not ABSENT)
         if names:
             several = names * 2 if len(names) == 1 else names
             self.namespaces.append((label, several, partial(attrgetter(*several), value)))
             for name in names:
-                self._visit(getattr(value, name), f"{label}{name}", 1)
+                self._visit(held[name], f"{label}{name}", 1)
 
     def _methods_of(self, value: type, depth: int, always: set[str]) -> None:
         for kind in value.__mro__:

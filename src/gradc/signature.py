@@ -13,6 +13,10 @@ from .tracer.layout import attributes, layout_of
 from .tracer.recording import THREAD
 from .tracer.structure import is_plain
 from .tracer.tensor import Tensor
+from .tracer.value import Value
+
+NODE_OF: Any = Value.__dict__["_node"].__get__
+"""The node of a tensor; a TypeError for all else, whatever attributes that says it has."""
 
 NUMBERS = (int, bool, str, type(None))
 
@@ -39,9 +43,9 @@ class Call:
         self._around: list[int] = []
         self._owner = owner
         try:  # the usual case: nothing but tensors
-            self.key += [each._node.type for each in args]
+            self.key += [NODE_OF(each).type for each in args]
             self.tensors: list[Tensor] = [*args]
-        except AttributeError:
+        except TypeError:
             self.tensors = []
             method = owner is not None and args and isinstance(args[0], owner)
             if method:
@@ -53,7 +57,7 @@ class Call:
             self._add(kwargs[name])
 
     def _add(self, value: Any) -> None:
-        kind = value.__class__
+        kind = type(value)
         if isinstance(value, Tensor):
             self.key.append(value._node.type)
             self.tensors.append(value)
@@ -67,7 +71,7 @@ class Call:
             self._add_parts(value, kind)
 
     def _add_itself(self, value: Any) -> None:
-        self.key += (value.__class__, id(value))
+        self.key += (type(value), id(value))
         self.objects.append(value)
 
     def _add_parts(self, value: Any, kind: type) -> None:

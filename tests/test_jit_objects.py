@@ -1,0 +1,97 @@
+"""trace: objects that answer to any name, sets, and results with a part twice or themselves."""
+
+import numpy as np
+import pytest
+from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
+
+import gradc
+from gradc.jit import trace
+
+
+@pytest.fixture(autouse=True)
+def interpreted():
+    """A compiler is not the point here."""
+    before = current_evaluator()
+    set_evaluator(InterpretingEvaluator())
+    yield
+    set_evaluator(before)
+
+
+def number(value):
+    return gradc.tensor(np.float32(value))
+
+
+# ---- objects with a __getattr__ of their own
+
+
+class Named(dict):
+    """A dict whose entries are attributes too; other names raise KeyError."""
+
+    __getattr__ = dict.__getitem__
+
+
+class Forwarding:
+    def __init__(self, **entries):
+        self.entries = entries
+
+    def __getattr__(self, name):
+        return self.entries[name]  # KeyError
+
+
+class Loud:
+    rate = 2.0
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"asked for {name}")
+
+
+class LoudSlots(Loud):
+    __slots__ = ("empty", "factor")
+
+    def __init__(self, factor):
+        self.factor = factor
+
+
+def test_a_dict_with_attributes_as_argument():
+    step = trace(lambda x, settings: x * settings.rate)
+    assert [step(number(3), Named(rate=2.0)).item() for _ in range(3)] == [6.0] * 3
+    assert step(number(3), Named(rate=4.0)).item() == 12.0
+    assert step.statistics().replayed == 2
+
+
+def test_a_dict_with_attributes_as_result():
+    step = trace(lambda x: Named(twice=x * 2, squared=x * x))
+    for value in (1.0, 3.0, 5.0):
+        made = step(number(value))
+        assert type(made) is Named
+        assert (made.twice.item(), made["squared"].item()) == (2 * value, value * value)
+    assert step.statistics().replayed == 2
+
+
+@pytest.mark.parametrize(
+    "made",
+    [Forwarding(rate=2.0), Named(rate=2.0), Loud()],
+    ids=["KeyError", "dict", "RuntimeError"],
+)
+@pytest.mark.parametrize("closed", [False, True])
+def test_no_name_is_asked_for_that_the_function_does_not_ask_for(made, closed):
+    step = trace((lambda x: x * made.rate) if closed else (lambda x, made: x * made.rate))
+    given = () if closed else (made,)
+    assert [step(number(value), *given).item() for value in (1.0, 3.0)] == [2.0, 6.0]
+
+
+def test_slots_that_are_empty_are_not_asked_for():
+    made = LoudSlots(5.0)
+    step = trace(lambda x: x * made.factor)
+    assert [step(number(value)).item() for value in (1.0, 3.0)] == [5.0, 15.0]
+    made.factor = 7.0
+    assert step(number(1)).item() == 7.0
+
+
+def test_an_object_that_says_it_has_a_node_is_no_tensor():
+    class Like:
+        _node = number(1)._node
+        rate = 3.0
+
+    step = trace(lambda x, made: x * made.rate)
+    assert [step(number(value), Like()).item() for value in (1.0, 2.0)] == [3.0, 6.0]
