@@ -75,8 +75,8 @@ LAYOUTS: tuple[tuple[type, Layout], ...] = (
     (dict, Layout(_entries, _entry_labels, _filled_dict)),
     (list, Layout(list, _positions, _filled_list)),
     (tuple, Layout(list, _positions, lambda _: tuple.__new__)),
-    (set, Layout(lambda value: sorted(value, key=repr), _positions, _filled_set)),
-    (frozenset, Layout(lambda value: sorted(value, key=repr), _positions, _filled_set)),
+    (set, Layout(list, _positions, _filled_set)),  # in the order in which the function meets them
+    (frozenset, Layout(list, _positions, _filled_set)),
 )
 
 
