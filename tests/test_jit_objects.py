@@ -95,3 +95,93 @@ def test_an_object_that_says_it_has_a_node_is_no_tensor():
 
     step = trace(lambda x, made: x * made.rate)
     assert [step(number(value), Like()).item() for value in (1.0, 2.0)] == [3.0, 6.0]
+
+
+# ---- sets
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_a_set_of_new_tensors(kind):
+    step = trace(lambda x: kind([x * 2, x * 3]))
+    for value in (1.0, 2.0, 5.0):
+        made = step(number(value))
+        assert type(made) is kind
+        assert sorted(each.item() for each in made) == [2 * value, 3 * value]
+    assert step.statistics().replayed == 2
+
+
+def test_a_set_within_a_list_beside_what_it_holds():
+    def body(x):
+        twice = x * 2
+        return [{twice, x}, twice]
+
+    step = trace(body)
+    for value in (1.0, 2.0):
+        x = number(value)
+        held, twice = step(x)
+        assert twice.item() == 2 * value
+        assert held == {twice, x}
+    assert step.statistics().replayed == 1
+
+
+def test_tensors_of_a_set_are_met_in_its_own_order():
+    @trace
+    def step(given):
+        first, second = given
+        return first * 10 + second
+
+    for k in range(20):
+        given = {number(1.0), number(k)}
+        first, second = (each.item() for each in given)
+        assert step(given).item() == 10 * first + second
+    assert step.statistics().replayed == 19
+
+
+# ---- parts that stand twice, and what holds itself
+
+
+def test_a_list_that_stands_twice_stays_one():
+    def body(x):
+        inner = [x * 2]
+        return inner, {"again": inner, "other": [x * 2]}, (inner, inner)
+
+    step = trace(body)
+    for value in (1.0, 2.0, 3.0):
+        inner, table, pair = step(number(value))
+        assert table["again"] is inner
+        assert pair[0] is pair[1] is inner
+        assert table["other"] is not inner
+        assert inner[0].item() == table["other"][0].item() == 2 * value
+    assert step.statistics().replayed == 2
+
+
+def test_a_list_that_holds_itself():
+    @trace
+    def step(x):
+        made = [x * 2, x * 3]
+        made.append(made)
+        return made
+
+    for value in (1.0, 2.0, 3.0):
+        made = step(number(value))
+        assert made[2] is made
+        assert [made[0].item(), made[1].item()] == [2 * value, 3 * value]
+    assert "returns a list that holds itself (at " in step.explain()
+    assert step.statistics().replayed == 0
+
+
+def test_a_result_that_is_nested_too_deeply():
+    @trace
+    def step(x):
+        made = ()
+        for _ in range(3_000):
+            made = (made, x * 2)
+        return made
+
+    for value in (1.0, 2.0):
+        made = step(number(value))
+        assert made[1].item() == 2 * value
+        for _ in range(3_000):
+            made = made[0]
+        assert made == ()
+    assert "returns an object that is nested too deeply" in step.explain()

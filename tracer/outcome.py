@@ -29,9 +29,7 @@ class Outcome:
         try:
             self.form = packed(result, self._number, known, trace.containers)
         except NotPacked as error:
-            trace.reason = (
-                f"returns an object of the class {error}, which is no container or dataclass"
-            )
+            trace.reason = f"returns {error}"
         self.grads: list[tuple[int, int | None]] = []
         for place, before in trace.grads.items():
             self._add_grad(~place, trace.boxes[place], before)

@@ -342,7 +342,7 @@ class Replay:
             holder.grad = found
         for manager, number, callbacks in self._attachments:
             manager.attach(boxes[number], callbacks)
-        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes, containers)
+        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes, containers, [])
 
 
 def _leaf(kind: TensorType) -> Node:

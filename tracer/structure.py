@@ -45,7 +45,7 @@ def same_plain(one: Any, other: Any) -> bool:
 
 
 class NotPacked(Exception):
-    """A result that cannot be made anew; the argument says of what class it is."""
+    """A result that cannot be made anew; the argument says what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,14 @@ class Given:
     place: int
 
 
-Packed = int | Fixed | Items | Given
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A container that stands in the result already, by its place among those that were made."""
+
+    place: int
+
+
+Packed = int | Fixed | Items | Given | Again
 
 
 def packed(
@@ -83,17 +90,56 @@ def packed(
 
     `given` has the places of the containers among the arguments, by identity.
     """
-    if isinstance(value, Value):
-        return number(value)
-    if is_plain(value) or known(value) or _never_changes(value):
-        return Fixed(value)
-    if id(value) in given:
-        return Given(given[id(value)])
-    found = put_together(value)
-    if found is None:
-        raise NotPacked(type(value).__name__)
-    parts, make = found
-    return Items(make, tuple([packed(each, number, known, given) for each in parts]))
+    try:
+        return _Packing(number, known, given).packed(value)
+    except RecursionError:
+        raise NotPacked("an object that is nested too deeply") from None
+
+
+class _Packing:
+    """One result that is packed: `places` are its containers so far, those that are done first.
+
+    Of one whose parts are being packed the place is None.
+    """
+
+    def __init__(
+        self,
+        number: Callable[[Any], int],
+        known: Callable[[Any], bool],
+        given: Mapping[int, int],
+    ) -> None:
+        self._number, self._known, self._given = number, known, given
+        self._places: dict[int, int | None] = {}
+        self._held: list[Any] = []  # so that no other object gets the identity of one
+        self._count = 0
+
+    def packed(self, value: Any) -> Packed:
+        if isinstance(value, Value):
+            return self._number(value)
+        if is_plain(value) or self._known(value) or _never_changes(value):
+            return Fixed(value)
+        key = id(value)
+        if key in self._given:
+            return Given(self._given[key])
+        if key in self._places:
+            place = self._places[key]
+            if place is None:
+                raise NotPacked(f"a {type(value).__name__} that holds itself")
+            return Again(place)
+        return self._items(value)
+
+    def _items(self, value: Any) -> Items:
+        found = put_together(value)
+        if found is None:
+            kind = f"an object of the class {type(value).__name__}"
+            raise NotPacked(f"{kind}, which is no container or dataclass")
+        parts, make = found
+        self._held.append(value)
+        self._places[id(value)] = None
+        made = Items(make, tuple([self.packed(each) for each in parts]))
+        self._places[id(value)] = self._count
+        self._count += 1
+        return made
 
 
 def _never_changes(value: Any) -> bool:
@@ -104,23 +150,34 @@ def _never_changes(value: Any) -> bool:
 
 
 def unpacked(
-    form: Packed, tensors: Sequence[Any], boxes: Sequence[Any], given: Sequence[Any]
+    form: Packed,
+    tensors: Sequence[Any],
+    boxes: Sequence[Any],
+    given: Sequence[Any],
+    made: list[Any],
 ) -> Any:
-    """The result: number k stands for tensor k, ~k for box k; `given` are arguments."""
+    """The result: number k stands for tensor k, ~k for box k; `given` are arguments.
+
+    What is `made` on the way is appended.
+    """
     if form.__class__ is int:
         return tensors[form] if form >= 0 else boxes[~form]
     if isinstance(form, Fixed):
         return form.value
     if isinstance(form, Given):
         return given[form.place]
+    if isinstance(form, Again):
+        return made[form.place]
     assert isinstance(form, Items)
-    return form.make([unpacked(each, tensors, boxes, given) for each in form.parts])
+    new = form.make([unpacked(each, tensors, boxes, given, made) for each in form.parts])
+    made.append(new)
+    return new
 
 
 def renumbered(form: Packed, place: Callable[[int], int]) -> Packed:
     """`form` with the boxes numbered anew."""
     if isinstance(form, int):
         return form if form >= 0 else ~place(~form)
-    if isinstance(form, (Fixed, Given)):
+    if not isinstance(form, Items):
         return form
     return Items(form.make, tuple([renumbered(each, place) for each in form.parts]))
