@@ -108,6 +108,15 @@ class GradManager:
         else:
             found.callbacks.extend(callbacks)
 
+    def attach_with(self, tensor: Tensor, callbacks: Iterable[Callback]) -> None:
+        """Attach `tensor` if it is not, with these callbacks and no others; so twice is as once."""
+        found = self._attached.get(id(tensor))
+        if found is None:
+            self._attach(tensor, list(callbacks))
+        else:
+            found.callbacks[:] = callbacks
+            self._version += 1
+
     def attached_tensors(self) -> list[Tensor]:
         """The attached tensors that still exist, in the order in which they were attached."""
         attached = list(self._attached.values())

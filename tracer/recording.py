@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,10 +25,11 @@ from .ops import markers, sources
 if TYPE_CHECKING:
     from weakref import ref
 
+    from .action import Action
     from .evaluation import Entry
     from .ledger import Written
     from .tensor import Tensor
-    from .tracing import Action, Tracing
+    from .tracing import Tracing
 
 
 @dataclass
@@ -237,18 +238,15 @@ class Recording:
         self.ints.append(value)
         return node(sources.scalar, (), (len(self.ints) - 1, "i", int64))
 
-    def action(
-        self,
-        act: Callable[[], Sequence[float]],
-        undo: Callable[[], None] | None = None,
-        check: Callable[[], bool] | None = None,
-    ) -> Action | None:
+    def action(self, action: Action) -> Action | None:
         """Say what is done now beside recording; a replay of a traced function does it again.
 
-        `act` does it and gives the numbers that were recorded with this as their source, in order.
-        `undo` takes it back where a program fails; while `check` is not true, nothing is replayed.
+        It is undone where the program of the function fails. None where nothing is traced.
         """
-        return None if self.trace is None else self.trace.action(act, undo, check)
+        if self.trace is None:
+            return None
+        self.trace.actions.append(action)
+        return action
 
     # ---- what was recorded before
 

@@ -7,8 +7,9 @@ go. Nothing is written before the program has run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .action import Action, undo
 from .buffer import Buffer
 from .errors import BoundsError
 from .evaluation import Entry
@@ -17,8 +18,11 @@ from .ops import sources
 from .outcome import Outcome
 from .structure import renumbered, unpacked
 from .tensor import Tensor
-from .tracing import Action, Managed, Tracing, undo
+from .tracing import Managed, Tracing
 from .value import concrete
+
+if TYPE_CHECKING:
+    from .grad_manager import Callback, GradManager
 
 STALE = object()
 """What a replay gives where something is not as it was: nothing was done."""
@@ -119,7 +123,8 @@ class _Numbers:
         self._floats = [trace.recording.floats[k] for k in entry.floats]
         self._ints = [trace.recording.ints[k] for k in entry.ints]
         self._actions = trace.actions
-        self.checks = [each.check for each in trace.actions if each.check is not None]
+        self.checked = [each for each in trace.actions if type(each).check is not Action.check]
+        self.checks = [each.check for each in self.checked]
         self._steps = [
             (each.act, _targets(each, "f", entry.floats), _targets(each, "i", entry.ints))
             for each in trace.actions
@@ -130,19 +135,18 @@ class _Numbers:
         if not self._steps:
             return self._floats, self._ints
         floats, ints = self._floats.copy(), self._ints.copy()
-        done = 0
-        try:
-            for act, of_floats, of_ints in self._steps:
-                made = act()
-                done += 1
-                for place, k in of_floats:
-                    floats[place] = made[k]
-                for place, k in of_ints:
-                    ints[place] = made[k]  # type: ignore[call-overload]
-        except BaseException:
-            undo(self._actions[:done])
-            raise
+        for act, of_floats, of_ints in self._steps:
+            made = act()
+            for place, k in of_floats:
+                floats[place] = made[k]
+            for place, k in of_ints:
+                ints[place] = made[k]  # type: ignore[call-overload]
         return floats, ints
+
+    def begin(self) -> None:
+        """Nothing is done yet that could be undone."""
+        for each in self._actions:
+            each.acted = False
 
     def undo(self) -> None:
         """Take back what was done."""
@@ -158,8 +162,9 @@ def _targets(action: Action, kind: str, slots: tuple[int, ...]) -> list[tuple[in
 class Replay:
     """One traced call, to be made again with other arguments.
 
-    `values` are the results of its program, followed by the buffers that were read. One that is
-    `alone` reads nothing but its arguments.
+    Beside its result it leaves behind all that the call did, or, where it fails or is interrupted,
+    nothing. `values` are the results of its program, followed by the buffers that were read. One
+    that is `alone` reads nothing but its arguments.
     """
 
     def __init__(self, outcome: Outcome, arguments: int) -> None:
@@ -253,18 +258,25 @@ class Replay:
         if not self._fits(boxes, closed):
             return STALE
         buffers = [boxes[k]._buffer or boxes[k].settled() for k in self._read]
-        floats, ints = self._numbers()
-        if self._program is None:
-            return self._committed(boxes, buffers, containers)
-        inputs = buffers if len(buffers) == self._inputs else buffers[: self._inputs]
+        commit = None
+        self._numbers.begin()
         try:
-            made = self._program(inputs, floats, ints)
+            floats, ints = self._numbers()
+            if self._program is not None:
+                inputs = buffers if len(buffers) == self._inputs else buffers[: self._inputs]
+                buffers = self._program(inputs, floats, ints) + buffers
+            commit = _Commit(self, boxes, buffers)
+            commit.write()
         except BaseException as error:
-            self._numbers.undo()
+            if commit is not None:
+                commit.write()  # an interrupt in between comes when all is written
+            else:
+                self._numbers.undo()
             if isinstance(error, BoundsError):
                 error.undone = True
             raise
-        return self._committed(boxes, made + buffers, containers)
+        fresh = commit.fresh
+        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes, containers, [])
 
     def _looked_up(self, boxes: list[Tensor]) -> bool:
         """Append the gradients that are read to `boxes`; False where they are not as they were."""
@@ -318,31 +330,44 @@ class Replay:
             if new != old:
                 return f"{name(box)} is {new}, not {old}"
         found = [each.difference(boxes, name) for each in self._managers]
-        acts = [each for each in self._numbers.checks if not each()]
-        found += [each.__self__.difference() for each in acts]  # type: ignore[attr-defined]
+        found += [each.difference() for each in self._numbers.checked if not each.check()]
         return next(filter(None, found), "tensors that were different are the same one")
 
-    def _committed(
-        self, boxes: list[Tensor], values: list[Buffer], containers: Sequence[Any]
-    ) -> Any:
-        """Write what is changed, and make the result."""
-        for number, leaf, value in self._writes:
-            box = boxes[number]
-            box._node, box._recording, box._buffer = leaf, None, values[value]
-        fresh = []
-        for cls, leaf, value, name in self._fresh:
+
+class _Commit:
+    """What a replay leaves behind, `fresh` tensors among it; `write` may be done twice."""
+
+    def __init__(self, replay: Replay, boxes: list[Tensor], values: list[Buffer]) -> None:
+        self.fresh: list[Tensor] = []
+        for cls, leaf, value, name in replay._fresh:
             tensor = cls.__new__(cls)
             tensor._node, tensor._recording, tensor._buffer = leaf, None, values[value]
             if name:
                 tensor.name = name
-            fresh.append(tensor)
-        for owner, grad in self._grads:
-            holder = fresh[owner] if owner >= 0 else boxes[~owner]
-            found = None if grad is None else fresh[grad] if grad >= 0 else boxes[~grad]
-            holder.grad = found
-        for manager, number, callbacks in self._attachments:
-            manager.attach(boxes[number], callbacks)
-        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes, containers, [])
+            self.fresh.append(tensor)
+        fresh = self.fresh
+        self._writes = [(boxes[k], leaf, values[value]) for k, leaf, value in replay._writes]
+        self._grads = [
+            (
+                fresh[owner] if owner >= 0 else boxes[~owner],
+                None if grad is None else fresh[grad] if grad >= 0 else boxes[~grad],
+            )
+            for owner, grad in replay._grads
+        ]
+        self._callbacks: dict[tuple[GradManager, Tensor], tuple[Callback, ...]] = {}
+        for manager, number, added in replay._attachments:
+            box = boxes[number]
+            before = self._callbacks.get((manager, box)) or manager.callbacks_of(box) or ()
+            self._callbacks[manager, box] = (*before, *added)
+
+    def write(self) -> None:
+        """Write what is changed, gradients among it, and attach what is attached."""
+        for box, leaf, buffer in self._writes:
+            box._node, box._recording, box._buffer = leaf, None, buffer
+        for holder, grad in self._grads:
+            holder.grad = grad
+        for (manager, box), callbacks in self._callbacks.items():
+            manager.attach_with(box, callbacks)
 
 
 def _leaf(kind: TensorType) -> Node:

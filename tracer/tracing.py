@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from .action import Action, undo
 from .buffer import Buffer
 from .collection import without_collection
 from .errors import BoundsError, users_frame
@@ -27,24 +28,6 @@ from .watched import watched_grads
 
 if TYPE_CHECKING:
     from .grad_manager import Callback, GradManager
-
-
-@dataclass(eq=False, slots=True)
-class Action:
-    """What a function does beside recording; see `Recording.action`.
-
-    `slots` are those of the numbers that `act` gives: "f" or "i", and the place there.
-    """
-
-    act: Callable[[], Sequence[float]]
-    undo: Callable[[], None] | None
-    check: Callable[[], bool] | None
-    slots: list[tuple[str, int]] = field(default_factory=list)
-
-    @property
-    def of(self) -> Any:
-        """The object whose method `act` is."""
-        return getattr(self.act, "__self__", None)
 
 
 @dataclass(eq=False, slots=True)
@@ -185,17 +168,6 @@ class Tracing:
         if place is not None:
             self.grads.setdefault(place, grad)
 
-    def action(
-        self,
-        act: Callable[[], Sequence[float]],
-        undo: Callable[[], None] | None,
-        check: Callable[[], bool] | None,
-    ) -> Action:
-        """See `Recording.action`."""
-        made = Action(act, undo, check)
-        self.actions.append(made)
-        return made
-
     def managed(self, manager: GradManager) -> None:
         """Note that `manager` records, or that something is about to be attached to it."""
         if id(manager) not in self.managed_ and id(manager) not in self._created:
@@ -300,10 +272,3 @@ class Tracing:
         """Let go of all that only the trace needed, where nothing waits any more."""
         if self.recording.closed and not self.recording.live():
             self.recording.forget()
-
-
-def undo(actions: Sequence[Action]) -> None:
-    """Take back what was done beside recording, the last first."""
-    for each in reversed(actions):
-        if each.undo is not None:
-            each.undo()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from .tracer.action import Action
 from .tracer.errors import located
 from .tracer.recording import THREAD
 from .tracer.tensor import Tensor
@@ -36,28 +36,18 @@ class Generator:
 
     def seed(self, seed: int) -> None:
         """Begin anew: equal seeds give equal numbers."""
-        THREAD.recording.action(partial(self._begin, seed))
-        self._begin(seed)
-
-    def _begin(self, seed: int) -> tuple[()]:
-        with self._lock:
-            self._seed, self._stream, self._host = int(seed), 0, None
-        return ()
+        again = _SeedAgain(self, int(seed))
+        THREAD.recording.action(again)
+        again.act()
 
     def draw(self) -> tuple[Tensor, Tensor]:
         """The key and a stream of its own, as numbers of the thread's recording."""
         recording = THREAD.recording
-        source = recording.action(self._next)
-        numbers = [recording.own_integer(each, source) for each in self._next()]
+        again = _DrawAgain(self)
+        source = recording.action(again)
+        numbers = [recording.own_integer(each, source) for each in again.act()]
         key, turn = (waiting(each, recording) for each in numbers)
         return key, turn
-
-    def _next(self) -> tuple[int, int]:
-        """The seed and the next stream, as signed numbers of 64 bits."""
-        with self._lock:
-            stream = self._stream
-            self._stream += 1
-            return _signed(self._settled_seed()), _signed(stream)
 
     def host(self) -> np.random.Generator:
         """NumPy's generator under the same seed."""
@@ -72,6 +62,56 @@ class Generator:
         if self._seed is None:
             self._seed = int.from_bytes(os.urandom(8), "little") >> 1
         return self._seed
+
+
+class _SeedAgain(Action):
+    """A generator that is seeded inside a traced function."""
+
+    def __init__(self, generator: Generator, seed: int) -> None:
+        super().__init__()
+        self._generator = generator
+        self._seed = seed
+        self._before: tuple[Any, ...] = ()
+
+    def act(self) -> tuple[()]:
+        """Begin anew."""
+        mine = self._generator
+        with mine._lock:
+            self._before, self.acted = (mine._seed, mine._stream, mine._host), True
+            mine._seed, mine._stream, mine._host = self._seed, 0, None
+        return ()
+
+    def take_back(self) -> None:
+        """Go on where it stood, unless others have drawn from the new seed."""
+        mine = self._generator
+        with mine._lock:
+            if mine._seed == self._seed and mine._stream == 0:
+                mine._seed, mine._stream, mine._host = self._before
+
+
+class _DrawAgain(Action):
+    """A stream that is drawn inside a traced function, another one at each replay."""
+
+    def __init__(self, generator: Generator) -> None:
+        super().__init__()
+        self._generator = generator
+        self._seed = self._stream = 0
+
+    def act(self) -> tuple[int, int]:
+        """The seed and the next stream, as signed numbers of 64 bits."""
+        mine = self._generator
+        with mine._lock:
+            self._seed = mine._settled_seed()
+            self._stream, self.acted = mine._stream, True
+            mine._stream += 1
+            return _signed(self._seed), _signed(self._stream)
+
+    def take_back(self) -> None:
+        """Give the stream back, unless others have drawn since."""
+        mine = self._generator
+        with mine._lock:
+            if mine._seed == self._seed and mine._stream == self._stream + 1:
+                mine._stream = self._stream
 
 
 def _signed(value: int) -> int:

@@ -39,7 +39,7 @@ def recorded(
     result = trace.run(function, args, kwargs)
     outcome = trace.finished(result, surroundings.knows)
     reason = trace.reason
-    scheduled = any(isinstance(each.of, EpochAgain) for each in trace.actions)
+    scheduled = any(isinstance(each, EpochAgain) for each in trace.actions)
     changed = surroundings.changed_by_itself(scheduled)
     if outcome is not None:
         if changed:

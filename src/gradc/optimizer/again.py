@@ -9,6 +9,8 @@ from __future__ import annotations
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
+from ..tracer.action import Action
+
 if TYPE_CHECKING:
     from ..tracer.tracing import Tracing
     from .optimizer import Optimizer, State
@@ -16,25 +18,27 @@ if TYPE_CHECKING:
     from .update import Rule
 
 
-class StepAgain:
+class StepAgain(Action):
     """One step of an optimizer inside a traced function.
 
-    `source` gives its run-time numbers: those of a group once for each type of its parameters, and
+    It gives the run-time numbers: those of a group once for each type of its parameters, and
     in between those that each parameter has of its own.
     """
 
     def __init__(self, optimizer: Optimizer, plan: list[tuple[Any, Rule]], trace: Tracing) -> None:
+        super().__init__()
         self._optimizer = optimizer
         self._listed = optimizer.param_groups
         self._kept = optimizer._states
         self.items: list[tuple[GroupAgain, State | None]] = []
         self.states: list[State] = []
         self._actions = trace.actions
-        self.source = trace.action(self._act, self._undo, self._check)
+        self._actions.append(self)
+        self._stepped: int | None = None  # so many of the states; None for all of them
         pairs = zip(self._listed, plan, strict=True)
         self.groups = [GroupAgain(self, group, rule) for group, (_, rule) in pairs]
 
-    def _check(self) -> bool:
+    def check(self) -> bool:
         """Whether the same parameters are updated in the same way, by whatever numbers."""
         optimizer = self._optimizer
         if optimizer.param_groups is not self._listed or optimizer._states is not self._kept:
@@ -59,19 +63,23 @@ class StepAgain:
                 return f"{name}: in group {number}, {mine.difference(optimizer, group)}"
         return f"{name} is not as it was"
 
-    def _act(self) -> list[float]:
+    def act(self) -> list[float]:
+        """The numbers of the step, which is counted."""
         if len(self._actions) > 1:  # others may have changed what was checked
             for group in self.groups:
                 group.refresh(self._optimizer)
         made: list[float] = []
         for group, state in self.items:
             made += group.numbers if state is None else group.own_numbers(state.step + 1)
+        self._stepped, self.acted = 0, True
         for each in self.states:
             each.step += 1
+            self._stepped += 1
         return made
 
-    def _undo(self) -> None:
-        for each in self.states:
+    def take_back(self) -> None:
+        """Count the step no more."""
+        for each in self.states[: self._stepped]:
             each.step -= 1
 
 
@@ -80,7 +88,7 @@ class GroupAgain:
 
     def __init__(self, step: StepAgain, group: dict[str, Any], rule: Rule) -> None:
         self._step = step
-        self.source = step.source
+        self.source: Action = step
         self.group = group
         self.rule = rule
         self.listed = group["params"]
@@ -146,10 +154,11 @@ def _floats(rule: Rule) -> list[float]:
     return [each for each in rule.numbers if isinstance(each, float)]
 
 
-class EpochAgain:
+class EpochAgain(Action):
     """One step of a schedule inside a traced function."""
 
     def __init__(self, schedule: LRScheduler, epoch: int | None) -> None:
+        super().__init__()
         self._schedule = schedule
         self._epoch = epoch
         self._remember()
@@ -161,10 +170,11 @@ class EpochAgain:
     def act(self) -> tuple[()]:
         """Begin the epoch."""
         self._remember()
+        self.acted = True
         self._schedule._begin(self._epoch)
         return ()
 
-    def undo(self) -> None:
+    def take_back(self) -> None:
         """Go back to the epoch before."""
         self._schedule.current_epoch, rates = self._before
         for group, rate in zip(self._schedule.optimizer.param_groups, rates, strict=True):

@@ -38,8 +38,7 @@ class LRScheduler:
         """Begin the next epoch, or `epoch`."""
         recording = THREAD.recording
         if recording.trace is not None:
-            again = EpochAgain(self, epoch)
-            recording.action(again.act, again.undo)
+            recording.action(EpochAgain(self, epoch))
         self._begin(epoch)
 
     def _begin(self, epoch: int | None) -> None:

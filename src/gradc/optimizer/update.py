@@ -16,7 +16,7 @@ from ..tracer.recording import Recording
 from ..tracer.tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..tracer.tracing import Action
+    from ..tracer.action import Action
 
 Nodes = tuple[Node, ...]
 Function = Callable[[Node, Node, Nodes, Any, Nodes], Nodes]
