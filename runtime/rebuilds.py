@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from ..tracer.errors import Origin, users_frame
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
 from ..tracer.ops import sources
 from ..tracer.recording import THREAD
+from ..tracer.text import digest
 
 MANY = 12
 """So many programs in a row are no warming up."""
@@ -27,12 +30,29 @@ class RebuildWarning(UserWarning):
 
 @dataclass
 class _Line:
-    """What was built at one line: the last graph, which lines made it, and how many in a row."""
+    """What was built at one line: the last graph, which lines made it, and the row of programs.
+
+    Threads that begin the same step together build the same program, each for itself: one counts.
+    """
 
     graph: Graph
     made_by: frozenset[tuple[str, str, int]]
-    run: int = 1
+    row: set[str] = field(default_factory=set)
     warned: bool = False
+
+    def add(self, graph: Graph, made_by: frozenset[tuple[str, str, int]]) -> Graph | None:
+        """Note that `graph` is built. The graph before, where a warning of the two is due."""
+        name = digest(graph)
+        if self.made_by != made_by:
+            self.row.clear()
+        elif name in self.row:
+            return None
+        before, self.graph, self.made_by = self.graph, graph, made_by
+        if self.warned:
+            return None
+        self.row.add(name)
+        self.warned = len(self.row) >= MANY
+        return before if self.warned else None
 
 
 class Rebuilds:
@@ -49,12 +69,9 @@ class Rebuilds:
             return
         made_by = frozenset(_lines(graph))
         with self._lock:
-            line = self._lines.setdefault((origin.file, origin.line), _Line(graph, made_by, 0))
-            line.run = line.run + 1 if line.made_by == made_by else 1
-            before, line.graph, line.made_by = line.graph, graph, made_by
-            warn = line.run >= MANY and not line.warned
-            line.warned = line.warned or warn
-        if warn:
+            line = self._lines.setdefault((origin.file, origin.line), _Line(graph, made_by))
+            before = line.add(graph, made_by)
+        if before is not None:
             warnings.warn_explicit(
                 f"{origin} has built {MANY} programs in a row, each for itself: "
                 f"{difference(before, graph)}. What shapes a program is part of it: pad to a few "
@@ -77,13 +94,32 @@ def _lines(graph: Graph) -> Iterator[tuple[str, str, int]]:
 def difference(before: Graph, now: Graph) -> str:
     """In words, what of a graph is not as it was in the one before."""
     old, new = before.order, now.order
-    if len(old) != len(new) or any(x.op is not y.op for x, y in zip(old, new, strict=True)):
-        made, fewer = ([each for each in order if each.inputs] for order in (new, old))
-        counts = f"it has {len(made)} operators, not {len(fewer)}"
+    made, earlier = ([each for each in order if each.inputs] for order in (new, old))
+    if len(made) != len(earlier):
+        counts = f"it has {len(made)} operators, not {len(earlier)}"
         return f"{counts}{_at(made[-1].origin)}" if made else counts
+    for x, y in zip(earlier, made, strict=True):
+        if x.op is not y.op:
+            return f"operator {y.op.name} stands where {x.op.name} stood{_at(y.origin)}"
+    if [x.op for x in old] != [y.op for y in new]:
+        reads, read = _sources(new), _sources(old)
+        return f"it reads {reads}, not {read}" if reads != read else "its operands are others"
     pairs = sorted(zip(old, new, strict=True), key=lambda pair: _rank(pair[1]))
     found = (_unlike(x, y) for x, y in pairs)
     return next(filter(None, found), "the results that are asked for are others")
+
+
+def _sources(order: Sequence[Node]) -> str:
+    """How many of each kind of leaf there are, in words."""
+    counts = Counter(_LEAVES.get(each.op, each.op.name) for each in order if not each.inputs)
+    return ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+
+
+_LEAVES: dict[Any, str] = {
+    sources.input_: "tensors",
+    sources.scalar: "numbers",
+    sources.constant: "constants",
+}
 
 
 def _rank(each: Node) -> int:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from gradc.runtime import compiling
 from gradc.runtime.compiling import CompilingEvaluator
-from gradc.runtime.rebuilds import MANY, Rebuilds, RebuildWarning
+from gradc.runtime.rebuilds import MANY, Rebuilds, RebuildWarning, difference
 from gradc.tracer.evaluation import forget_programs
 from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
+from gradc.tracer.graph import canonical
 
 import gradc
 import gradc.functional as F
@@ -147,3 +148,32 @@ def test_programs_that_are_built(built):
     x = gradc.tensor(X)
     (warning,) = warned(lambda k: F.tanh(x[:k]).numpy(), MANY + 3)
     assert "in slice, sizes is (12,), not (11,)" in str(warning.message)
+
+
+def graph_of(tensor):
+    return canonical([tensor._node], {})[0]
+
+
+def test_as_many_operators_of_other_leaves():
+    """No counts are told that are the same."""
+    x = gradc.tensor(X)
+    found = difference(graph_of(F.sin(x) * 1.5 + x * 1.5), graph_of(F.sin(x) * 1.5 + x * 2.5))
+    assert found == "it reads numbers (2), tensors (1), not numbers (1), tensors (1)"
+    found = difference(graph_of(F.sin(x) * 0.25), graph_of(F.sin(x) * x))
+    assert found == "it reads tensors (1), not numbers (1), tensors (1)"
+    found = difference(graph_of(F.exp(F.sin(x))), graph_of(F.sin(F.exp(x))))
+    assert found.startswith("operator exp stands where sin stood (at ")
+
+
+def test_the_same_program_counts_once():
+    """Threads that begin the same step together build its few programs again and again."""
+    rebuilds = Rebuilds()
+    x = gradc.tensor(X)
+    graphs = [lambda k=k: graph_of(F.cos(F.tanh(x[: 50 + k]))) for k in range(MANY)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in [*range(MANY - 1)] * 20 + [MANY - 1]:
+            assert not caught
+            rebuilds.note(graphs[k]())
+    (warning,) = caught
+    assert "has built 12 programs in a row" in str(warning.message)
