@@ -1198,3 +1198,9 @@ def test_results_hold_gradients():
         assert grad.item() == 4.0 * turn
     assert function.statistics().replayed == 2
     assert gm.attached_tensors() == []
+
+
+@pytest.mark.parametrize("decorate", [trace, trace(), trace(frozen=True)])
+def test_what_is_no_function_is_refused(decorate):
+    with pytest.raises(TypeError, match=r"trace: expected a function, found 3 \(at .*test_jit.py:"):
+        decorate(3)

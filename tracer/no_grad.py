@@ -16,8 +16,17 @@ class no_grad(ContextDecorator):
     """What is computed inside depends on nothing, for every manager. A block and a decorator.
 
     The body of a generator or a coroutine function is inside; who goes through what it yields, or
-    runs while it waits, is not.
+    runs while it waits, is not. `@no_grad` decorates as `@no_grad()` does.
     """
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """A block, or the decorated function where one is given."""
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        if not callable(function):
+            raise TypeError(located(f"no_grad: expected a function, found {function!r}"))
+        return made(function)
 
     def __enter__(self) -> None:
         set_quiet(1)

@@ -14,7 +14,7 @@ import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any
 
@@ -348,5 +348,11 @@ def trace(
     nothing.
     """
     if function is None:
-        return lambda each: Traced(each, frozen)
+        return partial(_traced, frozen=frozen)
+    return _traced(function, frozen)
+
+
+def _traced(function: Any, frozen: bool) -> Traced:
+    if not callable(function):
+        raise TypeError(located(f"trace: expected a function, found {function!r}"))
     return Traced(function, frozen)

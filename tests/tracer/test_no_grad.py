@@ -124,3 +124,27 @@ class TestCoroutines:
             @no_grad()
             async def steps():
                 yield 1
+
+
+class TestWithoutParentheses:
+    def test_a_function(self):
+        @no_grad
+        def cubed(x):
+            """x to the third."""
+            return x * x * x
+
+        assert (cubed.__name__, cubed.__doc__) == ("cubed", "x to the third.")
+        assert cubed(Parameter(np.float32(2))).item() == 8.0
+        assert slope(cubed) is None
+        assert slope(lambda x: cubed(x) * x) == 27.0
+
+    def test_a_generator_function(self):
+        @no_grad
+        def powers(x):
+            yield x * x
+
+        assert slope(lambda x: next(powers(x)) * x) == 9.0
+
+    def test_what_is_no_function(self):
+        with pytest.raises(TypeError, match=r"no_grad: expected a function, found 3 \(at .*:\d+\)"):
+            no_grad(3)
