@@ -185,3 +185,41 @@ def test_a_result_that_is_nested_too_deeply():
             made = made[0]
         assert made == ()
     assert "returns an object that is nested too deeply" in step.explain()
+
+
+# ---- what is told of containers
+
+
+def test_elements_of_containers_are_named():
+    rates, factors = {"lr": 1.0}, [1.0, 2.0]
+    step = trace(lambda x: x * rates["lr"] * factors[1])
+    step(number(1))
+    rates["lr"] = 2.0
+    assert step(number(1)).item() == 4.0
+    assert "traced: rates['lr'] is 2.0, not 1.0 (at " in step.explain()
+    factors[1] = 5.0
+    assert step(number(1)).item() == 10.0
+    assert "traced: factors[1] is 5.0, not 2.0 (at " in step.explain()
+
+
+def test_a_key_in_place_of_another():
+    rates = {"fast": 1.0}
+    step = trace(lambda x: x * 2 if "fast" in rates else x * 3)
+    assert step(number(1)).item() == 2.0
+    rates["slow"] = rates.pop("fast")
+    assert step(number(1)).item() == 3.0
+    assert "traced: rates: key 0 is 'slow', not 'fast'" in step.explain()
+
+
+def test_a_default_that_changes_is_named():
+    def grown(kept):
+        kept.append(1)
+
+    @trace
+    def step(x, kept=[], *, other=[]):  # noqa: B006
+        grown(kept)
+        grown(other)
+        return x * len(kept)
+
+    assert [step(number(1)).item() for _ in range(3)] == [1.0, 2.0, 3.0]
+    assert "changes Python state: kept has 1 elements, not 0" in step.explain()

@@ -88,7 +88,7 @@ class Reach:
         self.seen: dict[int, Any] = {}
         self.cells: dict[str, CellType] = {}
         self.namespaces: list[tuple[str, tuple[str, ...], Read]] = []
-        self.containers: list[tuple[str, Read]] = []
+        self.containers: list[tuple[str, tuple[str, ...], Read]] = []
         self.effects: list[tuple[str, tuple[str, ...], Read]] = []
         self.modules: list[Module] = []
         self.optimizers: list[Optimizer] = []
@@ -134,8 +134,8 @@ class Reach:
             self._visit(space[name], name, depth)
         self._to_append += [(each, space[each]) for each in names.appended & space.keys()]
         self._absent(space, "", names.changed - set(code.co_freevars))
-        for each in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._visit(each, label, depth)
+        for name, each in _defaults(function):
+            self._visit(each, name, depth)
         self._visit(getattr(function, "__wrapped__", None), label, depth)
 
     def _cell(self, name: str, cell: CellType, function: FunctionType, depth: int) -> None:
@@ -197,7 +197,10 @@ class Reach:
             if self._only_changed:
                 self.effects.append((f"{label}: ", (), read))
             else:
-                self.containers.append((f"{label}: ", read))
+                if isinstance(value, dict):  # a key may stand where another stood
+                    self.containers.append((f"{label}: key ", (), value.keys))
+                keys = value if isinstance(value, dict) else range(len(value))
+                self.containers.append((label, tuple([f"[{each!r:.40}]" for each in keys]), read))
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, each in items:
             self._visit(each, f"{label}[{key!r}]", depth)
@@ -294,6 +297,13 @@ class Reach:
             self.effects.append(
                 (label, names, lambda: [space.get(each, Missing) for each in names])
             )
+
+
+def _defaults(function: FunctionType) -> list[tuple[str, Any]]:
+    """The parameters that have default values, with these."""
+    code, values = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return [*zip(names, values, strict=True), *(function.__kwdefaults__ or {}).items()]
 
 
 def _code_of(function: Any) -> Any:

@@ -7,7 +7,7 @@ objects found there and among the arguments; and everything in modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import is_
 from typing import Any
@@ -54,8 +54,7 @@ class Place:
         if len(now) != len(self.values):
             counts = f"has {len(now)} elements, not {len(self.values)}"
             return f"{self.label.removesuffix(': ')} {counts}{self._line('')}"
-        names = self.names or map(str, range(len(now)))
-        for name, old, new in zip(names, self.values, now, strict=True):
+        for name, old, new in zip(self.named(), self.values, now, strict=True):
             if old is new or same_plain(old, new):
                 continue
             both = isinstance(old, Tensor) and isinstance(new, Tensor)
@@ -65,6 +64,10 @@ class Place:
                 types = f"{new._node.type}, not {old._node.type}"
                 return f"{self.label}{name} is {types}{self._line(name)}"
         return None
+
+    def named(self) -> Sequence[str]:
+        """A name for each value."""
+        return self.names or tuple(map(str, range(len(self.values))))
 
     def _line(self, name: str) -> str:
         """Where in the code the name stands, or that of what holds it."""
@@ -119,9 +122,9 @@ class Surroundings:
                 return found
         if others:
             for place in self._places:
-                for old, new in zip(place.values, place.read(), strict=True):
+                for name, old, new in zip(place.named(), place.values, place.read(), strict=True):
                     if others.get(id(old), new) is not new:
-                        return f"{place.label}, where a tensor stands for two"
+                        return f"{place.label}{name} is the tensor that stands for another too"
         return self._changed_module()
 
     def changed_by_itself(self, scheduled: bool) -> str | None:
@@ -172,8 +175,8 @@ def _places(reach: Reach) -> Iterator[Place]:
         yield Place("", reach.cells, lambda: [each.cell_contents for each in cells], reach.lines)
     for label, names, read in reach.namespaces:
         yield Place(label, names, read, reach.lines)
-    for label, read in reach.containers:
-        yield Place(label, (), read, reach.lines)
+    for label, names, read in reach.containers:
+        yield Place(label, names, read, reach.lines)
 
 
 def _hyperparameters(optimizer: Any) -> list[Any]:
