@@ -154,3 +154,16 @@ def test_an_interrupt_leaves_all_or_nothing():
         number += 1
     assert number > 40
     assert seen == {True, False}
+
+
+def test_failing_calls_are_counted():
+    step = trace(lambda x, k: x[k])
+    x = gradc.tensor([1.0, 2.0])
+    assert step(x, gradc.tensor(1)).item() == 2.0
+    for _ in range(3):
+        with pytest.raises(IndexError):
+            step(x, gradc.tensor(5)).item()
+    assert step(x, gradc.tensor(0)).item() == 1.0
+    statistics = step.statistics()
+    assert (statistics.traced, statistics.replayed, statistics.plain) == (1, 1, 3)
+    assert "called as it stands: an index does not fit" in step.explain()

@@ -111,6 +111,8 @@ class Traced:
         except BoundsError as error:
             if not error.undone:
                 raise
+        self._plain += 1
+        self._count("called as it stands: an index does not fit, and the function is to tell")
         return self.function(*args, **kwargs)  # it does what it does, up to the line that fails
 
     def _again(self, variant: Variant, args: tuple[Any, ...]) -> Any:
@@ -256,7 +258,7 @@ class Traced:
         """The result, and what later calls need."""
         result, variant = recorded(self.function, call, args, kwargs)
         if variant.replay is None:
-            self._count(f"called as it stands: it {variant.reason}")
+            self._count(f"cannot be replayed: it {variant.reason}")
         return result, variant
 
     def _warn(self, reason: str) -> None:
