@@ -1,5 +1,6 @@
 """Numbers among the arguments are read when a program runs: another one builds nothing."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -274,6 +275,33 @@ def test_powers_of_zero(k, value, slope, second):
         found, x.grad = x.grad, None
         outer.backward(found)
         assert (y.item(), found.item(), x.grad.item()) == (value, slope, second)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("k", [-1, -2, -2.0, -3, -3.0, -4, -5, -6])
+def test_negative_powers_of_zero(k, zero, dtype):
+    """The derivatives number 0 to 3 are inf, with the sign of IEEE's pow and of their factor."""
+    x = gradc.Parameter(np.array([zero], dtype))
+    found = []
+    with np.errstate(all="ignore"), contextlib.ExitStack() as stack:
+        managers = [stack.enter_context(GradManager().attach(x)) for _ in range(3)]
+        y = x**k
+        for gm in [*reversed(managers), None]:
+            found.append(y.item())
+            if gm is not None:
+                x.grad = None
+                gm.backward(y)
+                y = x.grad
+    sign = -1.0 if math.copysign(1, zero) < 0 and k % 2 else 1.0
+    other = -1.0 if math.copysign(1, zero) < 0 and not k % 2 else 1.0
+    expected = [sign, -other, sign, -other]
+    assert found == [math.copysign(math.inf, each) for each in expected]
+
+
+def test_negative_powers_far_from_one():
+    x = gradc.tensor(np.array([1e13, 1e-13, 3.0], "float32"))
+    np.testing.assert_allclose((x**-3).numpy(), np.array([1e-39, np.inf, 1 / 27]), rtol=1e-6)
 
 
 def test_powers_of_negative_numbers():

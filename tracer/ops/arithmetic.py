@@ -191,7 +191,7 @@ def to_power(x: Node, exponent: float) -> Node:
         return _product_of_equals(x, whole)
     x = to_float(x)
     if whole is not None and -4 <= whole < 0:
-        return 1.0 / _product_of_equals(x, -whole)
+        return _product_of_equals(1.0 / x, -whole)  # inverted first: no derivative has 0 times inf
     if exponent == 0.5:
         return transcendental.sqrt(x)
     if exponent == -0.5:
