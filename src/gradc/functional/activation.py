@@ -6,10 +6,11 @@ import math
 
 from ..tracer.composite import Number, composite
 from ..tracer.errors import ShapeError, located
+from ..tracer.interpret import computing
 from ..tracer.ir import Node, node
 from ..tracer.ops import elementwise as e
 from ..tracer.ops import markers, reduction
-from ..tracer.ops.kinds import normalized_axes, normalized_axis
+from ..tracer.ops.kinds import cast_to, normalized_axes, normalized_axis
 from ..tracer.ops.movement import reshape, slice_
 from ..tracer.ops.sources import constant_like, constant_of, full, is_number, number_in
 from .elementwise import softplus_of
@@ -251,9 +252,11 @@ def shifted(x: Node, axis: Axis) -> tuple[Node, Node, tuple[int, ...]]:
     """x less its maximum along `axis`, that maximum, and the axes.
 
     The maximum counts as a constant. What is formed of both as softmax is does not depend on it, so
-    the derivatives are right to any order. An infinite one shifts nothing.
+    the derivatives are right to any order. An infinite one shifts nothing. Half types are computed
+    in float32, as what is summed of them may be more than they can hold.
     """
     x = e.to_float(x)
+    x = cast_to(x, computing(x.dtype))
     axes = normalized_axes("softmax", axis, x.ndim)
     if not math.prod(x.shape[each] for each in axes):  # empty lines have no maximum
         kept = tuple(1 if i in axes else extent for i, extent in enumerate(x.shape))
@@ -272,7 +275,7 @@ def _class_axis(x: Node, axis: Axis) -> Axis:
 def _softmax(x: Node, axis: Axis) -> Node:
     below, _, axes = shifted(x, axis)
     weights = e.exp(below)
-    return weights / reduction.sum(weights, axes)
+    return cast_to(weights / reduction.sum(weights, axes), e.to_float(x).dtype)
 
 
 @composite
@@ -294,7 +297,8 @@ def softmin(inp: Node, axis: int | tuple[int, ...] | None = None) -> Node:
 def logsoftmax(inp: Node, axis: int | tuple[int, ...] | None = None) -> Node:
     """log(softmax(x)) along `axis`, without overflow or cancellation; the axis is softmax's."""
     below, _, axes = shifted(inp, _class_axis(inp, axis))
-    return below - e.log(reduction.sum(e.exp(below), axes))
+    made = below - e.log(reduction.sum(e.exp(below), axes))
+    return cast_to(made, e.to_float(inp).dtype)
 
 
 log_softmax = logsoftmax

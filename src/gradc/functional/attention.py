@@ -13,6 +13,7 @@ from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node
 from ..tracer.ops import contraction, reduction
 from ..tracer.ops import elementwise as e
+from ..tracer.ops.kinds import cast_to
 from ..tracer.ops.sources import constant_like, constant_of, number_in
 from ..tracer.tensor import Tensor
 from .activation import shifted
@@ -43,7 +44,8 @@ def _weights(scores: Node) -> Node:
     below, _, axes = shifted(scores, -1)
     powers = e.exp(below)
     total = reduction.sum(powers, axes)
-    return powers / e.where(e.eq(total, constant_like(0, total)), constant_like(1, total), total)
+    total = e.where(e.eq(total, constant_like(0, total)), constant_like(1, total), total)
+    return cast_to(powers / total, scores.dtype)
 
 
 def _check(query: Node, key: Node, value: Node) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 from ..tracer.composite import NumberTo1, composite
-from ..tracer.dtypes import DType, float64
+from ..tracer.dtypes import DType, float64, promote
 from ..tracer.errors import ShapeError, located
+from ..tracer.interpret import computing
 from ..tracer.ir import Node
 from ..tracer.methods import mean_of, without_axes
 from ..tracer.ops import elementwise as e
@@ -48,6 +50,21 @@ def _divided(total: Node, weight: Node) -> Node:
     count = without_axes(reductions.sum(weight, axes), axes)
     nothing = e.eq(count, constant_like(0, count))
     return total / e.where(nothing, constant_like(1, count), count)
+
+
+def widened(*operands: Node | None) -> tuple[Any, ...]:
+    """The operands in the types in which they are computed, and the type of what is made of them.
+
+    What half types would not hold on the way, sums of exponentials or of weights, float32 does.
+    """
+    given = [each for each in operands if each is not None]
+    wide = [each if each is None else cast_to(each, computing(each.dtype)) for each in operands]
+    return (*wide, reduce(promote, [each.dtype for each in given]))
+
+
+def narrowed(made: Node, kind: DType) -> Node:
+    """`made` in `kind`, where that is the half type of all operands."""
+    return cast_to(made, kind) if computing(kind) is not kind else made
 
 
 # ---- classes
@@ -184,15 +201,19 @@ def cross_entropy(
     """
     smooth = None if is_number(label_smooth, 0) else label_smooth
     axis = _axis("cross_entropy", pred, axis)
+    soft = label if label.dtype.is_float and label.ndim == pred.ndim else None
+    pred, weight, soft, kind = widened(pred, weight, soft)
     w = None if weight is None else _class_weights("cross_entropy", weight, pred, axis)
-    if label.dtype.is_float and label.ndim == pred.ndim:
+    if soft is not None:
         logs = _logs(pred, axis, with_logits)
         every = logs.below if logs.total is None else logs.below - logs.total
-        return reduced(without_axes(_soft(every, label, axis, w, smooth), (axis,)), reduction)
+        loss = without_axes(_soft(every, soft, axis, w, smooth), (axis,))
+        return narrowed(reduced(loss, reduction), kind)
     _check_label("cross_entropy", pred, label, axis)
     label, valid = _valid(label, ignore_index)
     logs = _logs(pred, axis, with_logits)
-    return _lines_reduced(_of_lines(logs, label, axis, w, valid, smooth), axis, reduction)
+    loss = _lines_reduced(_of_lines(logs, label, axis, w, valid, smooth), axis, reduction)
+    return narrowed(loss, kind)
 
 
 def _lines_reduced(found: tuple[Node, Node | None], axis: int, reduction: str) -> Node:
@@ -214,12 +235,12 @@ def nll_loss(
     `weight` and `ignore_index` are those of cross_entropy.
     """
     axis = _axis("nll_loss", pred, axis)
+    pred, weight, kind = widened(pred, weight)
     w = None if weight is None else _class_weights("nll_loss", weight, pred, axis)
     _check_label("nll_loss", pred, label, axis)
     label, valid = _valid(label, ignore_index)
-    return _lines_reduced(
-        _of_lines(_Logs(pred, None), label, axis, w, valid, None), axis, reduction
-    )
+    found = _of_lines(_Logs(pred, None), label, axis, w, valid, None)
+    return narrowed(_lines_reduced(found, axis, reduction), kind)
 
 
 # ---- two classes, and distributions
@@ -291,12 +312,12 @@ def kl_div(pred: Node, label: Node, reduction: str = "mean", log_target: bool = 
     `pred` are logarithms of probabilities; with `log_target` so is `label`. "batchmean" divides the
     sum by the extent of the first axis.
     """
-    pred, label = e.to_float(pred), e.to_float(label)
+    pred, label, kind = widened(e.to_float(pred), e.to_float(label))
     certain = e.exp(label) * label if log_target else xlogy_of(label, label)
     loss = certain - (e.exp(label) if log_target else label) * pred
     if reduction != "batchmean":
-        return reduced(loss, reduction)
+        return narrowed(reduced(loss, reduction), kind)
     if not loss.ndim:
         raise ShapeError(located("kl_div: batchmean needs at least one axis"))
     total = reduced(loss, "sum")
-    return total / constant_of(loss.shape[0], total.dtype)
+    return narrowed(total / constant_of(loss.shape[0], total.dtype), kind)

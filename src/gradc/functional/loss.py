@@ -6,7 +6,6 @@ import math
 
 from ..tracer.composite import Number, NumberAbove0, NumberFrom0, composite
 from ..tracer.errors import ShapeError, located
-from ..tracer.interpret import computing
 from ..tracer.ir import Node, node
 from ..tracer.methods import without_axes
 from ..tracer.ops import elementwise as e
@@ -20,8 +19,10 @@ from .entropy import (
     binary_cross_entropy_with_logits,
     cross_entropy,
     kl_div,
+    narrowed,
     nll_loss,
     reduced,
+    widened,
 )
 from .reduction import norm_of
 
@@ -127,18 +128,17 @@ def _positive(x: Node) -> Node:
 
 
 def _similarity(name: str, x: Node, y: Node, axis: int, eps: float) -> Node:
-    x, y = e.to_float(x), e.to_float(y)
+    x, y, kind = widened(e.to_float(x), e.to_float(y))
     if not x.ndim or not y.ndim:
         raise ShapeError(located(f"{name}: expected at least one axis"))
     product = e.mul(x, y)
     axis = normalized_axis(name, axis, product.ndim)
-    wide = cast_to(product, computing(product.dtype))
-    total = without_axes(reductions.sum(wide, (axis,)), (axis,))
+    total = without_axes(reductions.sum(product, (axis,)), (axis,))
     for each in (x, y):
         length = norm_of(each, 2, axis - product.ndim, False)
         least = constant_of(eps, length.dtype)
         total = total / e.where(length < least, least, length)
-    return cast_to(total, product.dtype)
+    return narrowed(total, kind)
 
 
 @composite
@@ -196,13 +196,13 @@ def gaussian_nll_loss(
 
     `full` adds log(2 pi) / 2. `eps` counts as a constant.
     """
-    distance = e.to_float(pred) - label
-    variance = e.to_float(variance)
+    pred, label, variance, kind = widened(e.to_float(pred), label, e.to_float(variance))
+    distance = pred - label
     least = constant_of(eps, variance.dtype)
     v = variance + node(markers.stop, (_positive(least - variance),))
     loss = 0.5 * (e.log(v) + distance * distance / v)
     half = constant_of(0.5 * math.log(2 * math.pi), loss.dtype)
-    return reduced(loss + half if full else loss, reduction)
+    return narrowed(reduced(loss + half if full else loss, reduction), kind)
 
 
 @composite
@@ -210,7 +210,8 @@ def poisson_nll_loss(
     pred: Node, label: Node, log_input: bool = True, eps: float = 1e-8, reduction: str = "mean"
 ) -> Node:
     """exp(pred) - label pred, or pred - label log(pred + eps) without `log_input`."""
-    pred = e.to_float(pred)
+    pred, label, kind = widened(e.to_float(pred), label)
     if log_input:
-        return reduced(e.exp(pred) - label * pred, reduction)
-    return reduced(pred - label * e.log(pred + constant_of(eps, pred.dtype)), reduction)
+        return narrowed(reduced(e.exp(pred) - label * pred, reduction), kind)
+    loss = pred - label * e.log(pred + constant_of(eps, pred.dtype))
+    return narrowed(reduced(loss, reduction), kind)

@@ -8,6 +8,7 @@ from ..arguments import one_of
 from ..tracer.composite import composite
 from ..tracer.dtypes import DType, bool_, int64
 from ..tracer.errors import ShapeError, located
+from ..tracer.interpret import computing
 from ..tracer.ir import Node, Shape, node
 from ..tracer.methods import mean_of
 from ..tracer.ops import contraction, reduction, sources, window
@@ -83,7 +84,8 @@ def _avg_pool(name: str, x: Node, rank: int, windows: Windows, mode: str) -> Nod
     if mode == "average" or not any(each_axis(name, "padding", windows[2], rank)):
         return reshape(mean_of(lines, last), lines.shape[:-1])
     inside = _lines(name, sources.full(1, x.shape, x.dtype), rank, windows, 0)
-    made = e.div(reduction.sum(lines, last), reduction.sum(inside, last))
+    wide = cast_to(lines, computing(lines.dtype))  # a sum of half types may be more than they hold
+    made = cast_to(e.div(reduction.sum(wide, last), reduction.sum(inside, last)), lines.dtype)
     return reshape(made, lines.shape[:-1])
 
 

@@ -145,7 +145,7 @@ def count_nonzero(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
 def logsumexp(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """log(sum(exp(x))) along `axis` (None: of all), without overflow."""
     below, top, axes = shifted(inp, axis)
-    made = e.log(reduction.sum(e.exp(below), axes)) + top
+    made = cast_to(e.log(reduction.sum(e.exp(below), axes)) + top, e.to_float(inp).dtype)
     return made if keepdims else without_axes(made, axes)
 
 
