@@ -2,8 +2,9 @@
 
 A parameter annotated `Node` (or `Node | None`) takes a tensor, an array or a number; one annotated
 `Nodes` takes a list of them; one annotated `Number` (or by another name in `arguments.RANGES`)
-takes a number that programs read when they run, so that it may change and nothing is built; all
-others are static arguments, part of the program. What a function
+takes a number that programs read when they run, so that it may change and nothing is built, or a
+tensor of one element, which is an operand like others; all others are static arguments, part of the
+program: a tensor among them is read, unless its gradient would be lost. What a function
 gave for the same nodes and static arguments is remembered, so that a repeat costs one look-up,
 however many operators it is composed of.
 """
@@ -11,7 +12,7 @@ however many operators it is composed of.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce, update_wrapper
 from typing import Any, TypeAlias
 
@@ -23,6 +24,8 @@ from .data import as_stored, beside
 from .dtypes import DType, bool_, default_float, default_int, float64, promote
 from .errors import DTypeError, GradcError, located
 from .ir import Node, labelled
+from .ops.markers import boundary
+from .ops.movement import reshape
 from .recording import THREAD, Fallible, Numbers, Recording, takes
 from .value import Value, waiting, waiting_together
 
@@ -52,11 +55,7 @@ def composite(function: Callable[..., Any]) -> Callable[..., Any]:
     ones = tuple(place for place, kind in enumerate(kinds, 1) if kind == ONE)
     plain = MANY not in kinds
     floats = tuple(place for place, each in enumerate(parameters, 1) if _may_be_float(each))
-    ranged = tuple(
-        (place, RANGES[str(each.annotation)].holds)
-        for place, each in enumerate(parameters, 1)
-        if str(each.annotation) in RANGES
-    )
+    ranged = tuple(_ranged(parameters))
     general = _General(function, kinds)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -82,6 +81,8 @@ def composite(function: Callable[..., Any]) -> Callable[..., Any]:
             value = key[place]
             if value.__class__ in PLAIN_NUMBERS and holds(value):
                 key[place] = recording.number(value, float64)
+            elif isinstance(value, Value) and not value._node.type.shape:
+                key[place] = recording.node_of(value)  # type: ignore[arg-type]
             elif value is not None:
                 return general(args)
         for place in floats:
@@ -105,6 +106,15 @@ def _settle_numbers(recording: Recording, key: list[Any], ones: Sequence[int]) -
         if key[place].__class__ is not Node and key[place] is not None:
             key[place] = recording.number(key[place], like)
     return True
+
+
+def _ranged(
+    parameters: Iterable[inspect.Parameter],
+) -> Iterator[tuple[int, Callable[[Any], bool]]]:
+    """The places of run-time numbers in a key, and which numbers they may be."""
+    for place, each in enumerate(parameters, 1):
+        if str(each.annotation) in RANGES:
+            yield place, RANGES[str(each.annotation)].holds
 
 
 def _may_be_float(parameter: inspect.Parameter) -> bool:
@@ -158,9 +168,9 @@ class _General:
         if any(each is _EMPTY for each in args):
             named = zip(self.places, args, strict=True)
             self._refuse((), {name: each for name, each in named if each is not _EMPTY})
-        pairs = zip(self.kinds, args, strict=True)
         settled = [
-            each if kind in (ONE, MANY) else static(each) for kind, each in pairs
+            each if kind in (ONE, MANY) else self._settled(kind, place, each)
+            for place, (kind, each) in enumerate(zip(self.kinds, args, strict=True))
         ]  # may read values
         recording, name = THREAD.recording, self.name
         like = _common_dtype(self._operands(settled))
@@ -171,9 +181,7 @@ class _General:
             elif kind == STATIC or (optional and value is None):
                 nodes.append(value)
             elif kind == NUMBER:
-                place = len(nodes)
-                RANGES[self.annotations[place]].check(name, self.names[place], value)
-                nodes.append(recording.number(value, float64))
+                nodes.append(self._number(recording, len(nodes), value))
             else:
                 nodes.append(as_node(recording, value, like, name))
         key = (self.function, *[_told_apart(each) for each in nodes])
@@ -183,6 +191,23 @@ class _General:
                 expected.check(name, parameter, settled[place])
             made = recording.first(key, self._labelled, nodes)
         return _tensors(made, recording)
+
+    def _settled(self, kind: int, place: int, value: Any) -> Any:
+        if kind == NUMBER and isinstance(value, Value):
+            return value
+        return static(value, f"{self.name}: {self.names[place]}: ")
+
+    def _number(self, recording: Recording, place: int, value: Any) -> Node:
+        """The node of a number, or of a tensor of one element in place of one."""
+        if not isinstance(value, Value):
+            RANGES[self.annotations[place]].check(self.name, self.names[place], value)
+            return recording.number(value, float64)
+        made = recording.node_of(value)  # type: ignore[arg-type]  # all are tensors
+        if made.type.size != 1:
+            expected = f"expected a number as {self.names[place]}"
+            found = f"found a tensor of the shape {list(made.shape)}"
+            raise TypeError(located(f"{self.name}: {expected}, {found}"))
+        return made if not made.shape else reshape(made, ())
 
     def _operands(self, args: Sequence[Any]) -> list[Any]:
         flat: list[Any] = []
@@ -240,15 +265,40 @@ def _own_dtype(value: Any) -> DType:
     return default_int() if isinstance(value, (int, np.integer)) else default_float()
 
 
-def static(value: Any) -> Any:
-    """A static argument in plain Python types; a tensor among them is read."""
+def static(value: Any, parameter: str = "") -> Any:
+    """A static argument in plain Python types; a tensor among them is read.
+
+    One with a gradient is refused: `parameter` says where.
+    """
     if isinstance(value, (list, tuple)):
-        return tuple([static(each) for each in value])
+        return tuple([static(each, parameter) for each in value])
     if isinstance(value, (np.ndarray, Value)):
         if isinstance(value, np.ndarray):
             takes(value)
+        elif _is_followed(value):
+            found = "expected a number, found a tensor with a gradient, which would be lost"
+            raise DTypeError(located(f"{parameter}{found}: use item() or detach()"))
         return static(value.tolist())
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_followed(value: Value) -> bool:
+    """Whether a manager that records has a tensor on which `value` depends."""
+    recording = THREAD.recording
+    if not recording.managers or not value._node.type.dtype.is_float:
+        return False
+    sessions = [each._session for each in recording.recording_managers()]
+    tracked = {made for each in sessions if each for _, made in each.tracked.values()}
+    seen: set[Node] = set()
+    stack = [recording.node_of(value)]  # type: ignore[arg-type]  # all are tensors
+    while stack:
+        each = stack.pop()
+        if each in tracked:
+            return True
+        if each not in seen:
+            seen.add(each)
+            stack.extend(each.inputs if each.op.vjp or each.op is boundary else ())
+    return False
 
 
 def _told_apart(value: Any) -> Any:

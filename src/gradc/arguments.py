@@ -14,7 +14,7 @@ from .tracer.ir import Shape
 
 def whole(function: str, parameter: str, value: Any, least: int = 0) -> int:
     """`value` as an integer from `least` on."""
-    found = static(value)
+    found = static(value, f"{function}: {parameter}: ")
     WHOLE.check(function, parameter, found)
     if found < least:
         expected = f"expected {parameter} to be at least {least}"
@@ -24,7 +24,7 @@ def whole(function: str, parameter: str, value: Any, least: int = 0) -> int:
 
 def extents(function: str, parameter: str, value: Any) -> Shape:
     """`value` as a shape: one integer from 0 on, or several."""
-    found = static(value)
+    found = static(value, f"{function}: {parameter}: ")
     WHOLES.check(function, parameter, found)
     shape: Shape = (found,) if isinstance(found, int) else found
     return tuple([whole(function, parameter, each) for each in shape])
@@ -34,7 +34,7 @@ def number(
     function: str, parameter: str, value: Any, low: float = -np.inf, high: float = np.inf
 ) -> float:
     """`value` as a float from `low` to `high`."""
-    found = static(value)
+    found = static(value, f"{function}: {parameter}: ")
     NUMBER.check(function, parameter, found)
     if not low <= found <= high:
         least = "" if low == -np.inf else f" from {low:g} on"

@@ -1,6 +1,5 @@
 """Numbers among the arguments are read when a program runs: another one builds nothing."""
 
-import contextlib
 import math
 
 import numpy as np
@@ -233,89 +232,96 @@ def test_compiled(dtype, tolerance):
         np.testing.assert_allclose(found.numpy(), expected, rtol=tolerance, atol=tolerance)
 
 
-# ---- powers
+# ---- tensors in place of numbers
 
 
-POWERS = [(2.5, 5.0), (-1.5, -1.5), (0.3, 0.3), (9, 9.0), (-7, -7.0), (1e-3, 1e-3)]
+OPERANDS = [each for each in FUNCTIONS if each not in ("clip", "leaky_relu", "batch_norm")]
 
 
-@pytest.mark.parametrize(("first", "second"), POWERS)
-def test_powers_and_their_derivatives(first, second):
-    for k in (first, second, first + 0.25):
-        x = gradc.Parameter([0.5, 1.0, 3.0])
-        with GradManager().attach(x) as outer:
-            with GradManager().attach(x) as inner:
-                y = x**k
-                inner.backward(y)
-            slope, x.grad = x.grad, None
-            outer.backward(slope)
-        base = np.array([0.5, 1.0, 3.0])
-        np.testing.assert_allclose(y.numpy(), base**k, rtol=1e-13)
-        np.testing.assert_allclose(slope.numpy(), k * base ** (k - 1.0), rtol=1e-13)
-        expected = k * (k - 1) * base ** (k - 2.0)
-        np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12)
+@pytest.mark.parametrize("name", OPERANDS)
+def test_tensors_are_operands(name):
+    """The derivative by the number is that of the value, by central differences."""
+    function, value = FUNCTIONS[name]
+    k, step = 0.37, 1e-6
+    number = gradc.Parameter(k)
+    with np.errstate(all="ignore"), GradManager().attach(number) as gm:
+        found = function(gradc.tensor(X), number)
+        gm.backward(found.sum() if found.dtype != bool else [])
+    if found.dtype == bool:
+        return
+    np.testing.assert_allclose(found.numpy(), value(k), rtol=1e-12)
+    slope = (np.sum(value(k + step)) - np.sum(value(k - step))) / (2 * step)
+    got = 0.0 if number.grad is None else number.grad.item()  # what is only compared has none
+    np.testing.assert_allclose(got, slope, rtol=1e-6, atol=1e-8)
+
+
+def test_second_derivatives_by_a_tensor():
+    """d2/da2 of a (exp(x/a) - 1) is exp(x/a) x^2 / a^3."""
+    a = gradc.Parameter(0.5)
+    with GradManager().attach(a) as outer:
+        with GradManager().attach(a) as inner:
+            inner.backward(F.celu(gradc.tensor(-1.5), a))
+        first, a.grad = a.grad, None
+        outer.backward(first)
+    np.testing.assert_allclose(first.item(), math.exp(-3) * (1 + 3) - 1, rtol=1e-12)
+    np.testing.assert_allclose(a.grad.item(), math.exp(-3) * 2.25 / 0.125, rtol=1e-12)
+
+
+def test_a_width_of_zero_that_is_a_tensor():
+    x = gradc.Parameter([1.0, -2.0])
+    with GradManager().attach(x) as gm:
+        loss = F.smooth_l1_loss(x, gradc.tensor([0.5, 0.5]), gradc.tensor(0.0), "sum")
+        gm.backward(loss)
+    assert loss.item() == 3.0
+    assert x.grad.tolist() == [1.0, -1.0]
+
+
+def test_tensors_of_one_element():
+    x = gradc.tensor(X)
+    expected = F.elu(x, 0.3).numpy()
+    for alpha in (gradc.tensor([[0.3]]), gradc.tensor([0.3], dtype="float32")):
+        made = F.elu(x, alpha)
+        assert made.shape == (3, 4)
+        np.testing.assert_allclose(made.numpy(), expected, rtol=1e-7)
+    message = r"elu: expected a number as alpha, found a tensor of the shape \[2\]"
+    with pytest.raises(TypeError, match=message):
+        F.elu(x, gradc.tensor([0.3, 0.4]))
+
+
+def test_traces_read_no_tensor():
+    @gradc.jit.trace
+    def function(x, alpha):
+        return F.elu(x, alpha).sum()
+
+    x = gradc.tensor([-1.0, 2.0])
+    for alpha in (0.5, 0.25, 0.75):
+        STATISTICS.reset()
+        found = function(x, gradc.tensor(alpha)).item()
+        np.testing.assert_allclose(found, 2 + alpha * math.expm1(-1), rtol=1e-12)
+    assert STATISTICS.prepared == 0
 
 
 @pytest.mark.parametrize(
-    ("k", "value", "slope", "second"),
+    ("function", "name"),
     [
-        (2.5, 0.0, 0.0, 0.0),
-        (1.5, 0.0, 0.0, math.inf),
-        (0.25, 0.0, math.inf, -math.inf),
-        (-1.5, math.inf, -math.inf, math.inf),
-        (9.0, 0.0, 0.0, 0.0),
+        (lambda x, k: F.norm(x, k), "norm: ord"),
+        (lambda x, k: F.linspace(0, k, 3), "linspace: stop"),
+        (lambda x, k: F.pad(x, ((1, 1),), constant_value=k), "pad: constant_value"),
+        (lambda x, k: F.local_response_norm(x, 1, beta=k), "local_response_norm: beta"),
+        (lambda x, k: F.dropout(x, k), "dropout: probability"),
     ],
 )
-def test_powers_of_zero(k, value, slope, second):
-    x = gradc.Parameter([0.0])
-    with np.errstate(all="ignore"), GradManager().attach(x) as outer:
-        with GradManager().attach(x) as inner:
-            y = x**k
-            inner.backward(y)
-        found, x.grad = x.grad, None
-        outer.backward(found)
-        assert (y.item(), found.item(), x.grad.item()) == (value, slope, second)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("zero", [0.0, -0.0])
-@pytest.mark.parametrize("k", [-1, -2, -2.0, -3, -3.0, -4, -5, -6])
-def test_negative_powers_of_zero(k, zero, dtype):
-    """The derivatives number 0 to 3 are inf, with the sign of IEEE's pow and of their factor."""
-    x = gradc.Parameter(np.array([zero], dtype))
-    found = []
-    with np.errstate(all="ignore"), contextlib.ExitStack() as stack:
-        managers = [stack.enter_context(GradManager().attach(x)) for _ in range(3)]
-        y = x**k
-        for gm in [*reversed(managers), None]:
-            found.append(y.item())
-            if gm is not None:
-                x.grad = None
-                gm.backward(y)
-                y = x.grad
-    sign = -1.0 if math.copysign(1, zero) < 0 and k % 2 else 1.0
-    other = -1.0 if math.copysign(1, zero) < 0 and not k % 2 else 1.0
-    expected = [sign, -other, sign, -other]
-    assert found == [math.copysign(math.inf, each) for each in expected]
-
-
-def test_negative_powers_far_from_one():
-    x = gradc.tensor(np.array([1e13, 1e-13, 3.0], "float32"))
-    np.testing.assert_allclose((x**-3).numpy(), np.array([1e-39, np.inf, 1 / 27]), rtol=1e-6)
-
-
-def test_powers_of_negative_numbers():
-    x = gradc.tensor([-2.0, -1.0])
-    assert (x**9).tolist() == [-512.0, -1.0]
-    assert (x**-5).tolist() == [-1 / 32, -1.0]
-    with np.errstate(all="ignore"):
-        assert np.isnan((x**2.5).numpy()).all()
-
-
-def test_numbers_of_half_types_are_not_rounded_first():
-    x = gradc.tensor(np.array([100.0, 3.0]), dtype="float16")
-    expected = np.array([100.0, 3.0]) ** 1.0003
-    np.testing.assert_allclose((x**1.0003).numpy(), expected, rtol=1e-3)
+def test_no_gradient_is_lost(function, name):
+    """What shapes the program is a number: a tensor with a gradient is refused."""
+    x, k = gradc.tensor(X), gradc.Parameter(0.75)
+    with GradManager().attach(k):
+        doubled = k * 1.0
+        for given in (k, doubled):
+            with pytest.raises(TypeError, match=f"{name}.*a tensor with a gradient"):
+                function(x, given)
+        for given in (k.item(), k.detach(), doubled.detach(), gradc.tensor(0.75)):
+            function(x, given)
+    function(x, k)
 
 
 # ---- what they may be

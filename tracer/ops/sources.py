@@ -10,7 +10,7 @@ from ..dtypes import DType, bool_
 from ..errors import ShapeError, located
 from ..ir import ANYWHERE, Node, Shape, TensorType, node
 from . import movement
-from .kinds import Source
+from .kinds import Source, cast_to
 
 
 def _from_outside(*_: Any) -> Any:
@@ -95,14 +95,21 @@ def constant_like(value: float, like: Node) -> Node:
 
 
 def number_in(number: Node | float, dtype: DType) -> Node:
-    """`number`, known now or read when the program runs, in the element type `dtype`."""
+    """`number`, known now, read when the program runs or a 0-d operand, in the type `dtype`."""
     if not isinstance(number, Node):
         return constant_of(number, dtype)
     if number.op is scalar:
         slot, source, _ = number.attrs
         return node(scalar, (), (slot, source, dtype))
+    if not is_plain(number):
+        return cast_to(number, dtype)
     text, stated = number.attrs
     return constant_of(number_of(text, stated), dtype)
+
+
+def is_plain(number: Node | float) -> bool:
+    """Whether `number` is one of Python's, and no tensor in place of one."""
+    return not isinstance(number, Node) or number.op in (scalar, constant)
 
 
 def is_number(number: Node | float, value: float) -> bool:

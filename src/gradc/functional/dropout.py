@@ -39,7 +39,7 @@ def _all_dropped(inp: Node) -> Node:
 
 def probability_of(name: str, value: Any) -> float:
     """`value` as a probability; an error where it is none."""
-    chance = static(value)
+    chance = static(value, f"{name}: probability: ")
     NUMBER.check(name, "a probability", chance)
     if not 0 <= chance <= 1:
         raise ValueError(located(f"{name}: expected a probability from 0 to 1, found {value}"))

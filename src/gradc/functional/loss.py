@@ -12,7 +12,7 @@ from ..tracer.ops import elementwise as e
 from ..tracer.ops import markers
 from ..tracer.ops import reduction as reductions
 from ..tracer.ops.kinds import cast_to, normalized_axis
-from ..tracer.ops.sources import constant_like, constant_of, is_number, number_in
+from ..tracer.ops.sources import constant_like, constant_of, is_number, is_plain, number_in
 from .elementwise import softplus_of
 from .entropy import (
     binary_cross_entropy,
@@ -74,7 +74,11 @@ def smooth_l1_loss(
     if is_number(beta, 0):
         return reduced(e.abs(distance), reduction)
     scaled = number_in(beta, distance.dtype)
-    return reduced(_huber(distance, scaled) / scaled, reduction)
+    if is_plain(beta):  # and not 0
+        return reduced(_huber(distance, scaled) / scaled, reduction)
+    nothing = e.eq(scaled, constant_like(0, scaled))
+    safe = e.where(nothing, constant_like(1, scaled), scaled)
+    return reduced(e.where(nothing, e.abs(distance), _huber(distance, safe) / safe), reduction)
 
 
 @composite

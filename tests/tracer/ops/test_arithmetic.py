@@ -45,7 +45,7 @@ def test_small_powers_call_no_function() -> None:
     assert names(1) == ["input"]
     assert names(2) == ["input", "mul"]
     assert names(8) == ["input", "mul", "mul", "mul"]
-    assert names(-2) == ["constant", "input", "mul", "div"]
+    assert names(-2) == ["constant", "input", "div", "mul"]
     assert names(0.5) == ["input", "sqrt"]
     assert names(-0.5) == ["input", "rsqrt"]
     assert names(9) == ["input", "power"]
