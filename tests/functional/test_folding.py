@@ -1,11 +1,14 @@
 """Windows as columns, columns as images, pools of equal parts, and images in another size."""
 
+import math
+
 import numpy as np
 import pytest
 from slopes import Checks
 
+from gradc import Parameter, tensor
 from gradc import functional as F
-from gradc import tensor
+from gradc.autodiff import GradManager
 
 RANDOM = np.random.default_rng(0)
 
@@ -135,3 +138,21 @@ class TestCases(Checks):
 def test_messages(use, message):
     with pytest.raises(ValueError, match=message):
         use()
+
+
+@pytest.mark.parametrize(
+    ("given", "places", "expected"),
+    [
+        ([[1, 3, 3, 0], [3, 2, 3, 3]], (1, 1), [[0, 1, 0, 0], [0, 0, 0, 0]]),
+        ([[1, 3, 3, 0], [3, 2, 3, 3]], (1, 3), [[0, 2, 1, 0], [0, 0, 0, 0]]),
+        ([[1, 3, 3, 0], [3, 2, 3, 3]], (2, 1), [[0, 1, 0, 0], [1, 0, 0, 0]]),
+        ([[0, 1], [2, math.nan], [math.nan, 3]], (1, 1), [[0, 0], [0, 1], [0, 0]]),
+        ([[[1, 2], [0, 2]], [[2, 0], [0, 0]]], (1, 1, 1), [[[0, 1], [0, 0]], [[0, 0], [0, 0]]]),
+    ],
+)
+def test_ties_of_parts_go_to_the_first(given, places, expected):
+    x = Parameter([given], dtype="float32")
+    pool = F.adaptive_max_pool2d if len(places) == 2 else F.adaptive_max_pool3d
+    with GradManager().attach(x) as gm:
+        gm.backward(pool(x, places).sum())
+    assert x.grad.tolist() == [expected]

@@ -109,7 +109,8 @@ def max_pool2d(
 ) -> Node:
     """The largest element of each window; the derivative goes to the first of tied ones.
 
-    `stride` is the size of the window unless it is given.
+    `stride` is the size of the window unless it is given. The padding counts as -inf: where all of
+    a window is, the derivative may go to the padding and be lost.
     """
     return _max_pool("max_pool2d", inp, 2, (kernel_size, stride, padding))
 
@@ -216,7 +217,9 @@ def _parts(extent: int, places: int) -> list[tuple[int, int]]:
 
 
 def _adaptive_max(name: str, x: Node, given: Sizes, rank: int) -> Node:
-    for axis, places in enumerate(_part_sizes(name, x, given, rank), x.ndim - rank):
+    """From the last axis to the first: what is left of ties is the first in the flat order."""
+    sizes = enumerate(_part_sizes(name, x, given, rank), x.ndim - rank)
+    for axis, places in reversed(list(sizes)):
         pieces = [
             reduction.first_max(slice_(x, axis, begin, end), (axis,))
             for begin, end in _parts(x.shape[axis], places)
@@ -251,7 +254,10 @@ def adaptive_max_pool1d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
 
 @composite
 def adaptive_max_pool2d(inp: Node, oshp: int | tuple[int, ...]) -> Node:
-    """The largest elements of `oshp` parts, as equal as they can be."""
+    """The largest elements of `oshp` parts, as equal as they can be.
+
+    The derivative goes to the first of tied ones.
+    """
     return _adaptive_max("adaptive_max_pool2d", inp, oshp, 2)
 
 
