@@ -121,6 +121,29 @@ def test_max_pooling_takes_the_first_winner():
     assert slopes(lambda x: F.max_pool2d(x, 2), image)[0].tolist() == [[[[1, 0], [0, 0]]]]
 
 
+ONES = gradc.tensor([1.0, 1.0], dtype="float64")
+INFINITE = {
+    "huber_loss": (lambda x: F.huber_loss(x, ONES, INF, "none"), [3, -2], [2, 4.5], [2, -3]),
+    "smooth_l1_loss": (lambda x: F.smooth_l1_loss(x, ONES, INF, "none"), [3, -2], [0, 0], [0, 0]),
+    "leaky_relu": (lambda x: F.leaky_relu(x, INF), [3, -2], [3, -INF], [1, INF]),
+    "leaky_relu of NaN": (lambda x: F.leaky_relu(x, NAN), [3, 0], [3, 0], [1, 1]),
+    "prelu": (lambda x: F.prelu(x, gradc.tensor([INF])), [3, -2], [3, -INF], [1, INF]),
+    "elu": (lambda x: F.elu(x, INF), [3, -2], [3, -INF], [1, INF]),
+    "celu": (lambda x: F.celu(x, INF), [3, 1], [3, 1], [1, 1]),
+    "clip by NaN": (lambda x: F.clip(x, None, NAN), [3, -2], [NAN, NAN], [0, 0]),
+    "clip from NaN": (lambda x: F.clip(x, NAN, 2), [3, -2], [NAN, NAN], [0, 0]),
+    "clip between inverted bounds": (lambda x: F.clip(x, 5, 3), [1, 6], [3, 3], [0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", INFINITE)
+def test_numbers_that_are_not_reached_do_no_harm(name):
+    function, x, value, slope = INFINITE[name]
+    with np.errstate(all="ignore"):
+        assert np.array_equal(function(gradc.tensor(x, dtype="float64")).numpy(), value, True)
+        assert slopes(function, x)[0].tolist() == slope
+
+
 def test_of_several_writers_the_last_stays():
     places = gradc.tensor([1, 1])
     found = slopes(lambda x, u: F.scatter(x, 0, places, u), [5.0, 6.0, 7.0], [1.0, 2.0])

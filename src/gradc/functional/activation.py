@@ -79,7 +79,7 @@ def hardtanh(x: Node, min_val: Number = -1.0, max_val: Number = 1.0) -> Node:
 @composite
 def leaky_relu(inp: Node, negative_slope: Node = 0.01) -> Node:  # type: ignore[assignment]  # a number
     """`inp`, times `negative_slope` where it is negative; the derivative at 0 is 1."""
-    return e.where(inp < 0, inp * negative_slope, inp)
+    return _sloped(inp, negative_slope)
 
 
 @composite
@@ -93,7 +93,12 @@ def prelu(inp: Node, weight: Node) -> Node:
             found = f"expected a weight for each of {inp.shape[1]} channels"
             raise ShapeError(located(f"prelu: {found}, found {weight.shape[0]}"))
         weight = reshape(weight, (weight.shape[0], *(1,) * (inp.ndim - 2)))
-    return e.where(inp < 0, inp * weight, inp)
+    return _sloped(inp, weight)
+
+
+def _sloped(x: Node, slope: Node) -> Node:
+    """x, times `slope` where it is negative: elsewhere not even an infinite one counts."""
+    return x * e.where(x < 0, slope, constant_like(1, slope))
 
 
 def _expm1_below(x: Node, scale: Node | None = None) -> Node:
@@ -102,11 +107,17 @@ def _expm1_below(x: Node, scale: Node | None = None) -> Node:
     return e.expm1(below if scale is None else below / scale)
 
 
+def _below(x: Node, alpha: Node) -> Node:
+    """`alpha` where x is not positive; elsewhere 1, so that not even an infinite one counts."""
+    factor = number_in(alpha, x.dtype)
+    return factor if is_number(alpha, 1) else e.where(x > 0, constant_like(1, x), factor)
+
+
 @composite
 def elu(x: Node, alpha: Number = 1.0) -> Node:
     """x where it is positive, else alpha (exp(x) - 1)."""
     x = e.to_float(x)
-    return e.where(x > 0, x, _expm1_below(x) * number_in(alpha, x.dtype))
+    return e.where(x > 0, x, _expm1_below(x) * _below(x, alpha))
 
 
 @composite
@@ -115,7 +126,7 @@ def celu(x: Node, alpha: Number = 1.0) -> Node:
     x = e.to_float(x)
     scale = number_in(alpha, x.dtype)
     below = _expm1_below(x) if is_number(alpha, 1) else _expm1_below(x, scale)
-    return e.where(x > 0, x, below * scale)
+    return e.where(x > 0, x, below * _below(x, alpha))
 
 
 @composite

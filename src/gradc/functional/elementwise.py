@@ -171,9 +171,17 @@ def trunc(x: Node) -> Node:
 
 @composite
 def clip(x: Node, lower: Node | None = None, upper: Node | None = None) -> Node:
-    """x, brought between `lower` and `upper`; the derivative at the bounds themselves is 1."""
-    below = x if upper is None else e.where(x > upper, upper, x)
-    return below if lower is None else e.where(x < lower, lower, below)
+    """x, brought between `lower` and `upper`; the derivative at the bounds themselves is 1.
+
+    A bound that is NaN gives NaN; where `lower` is above `upper`, the result is `upper`.
+    """
+    above = x if lower is None else e.where(_beyond(x < lower, lower), lower, x)
+    return above if upper is None else e.where(_beyond(above > upper, upper), upper, above)
+
+
+def _beyond(beyond: Node, bound: Node) -> Node:
+    """Where a bound counts: where it is passed, and where it is NaN."""
+    return e.bit_or(beyond, e.isnan(bound)) if bound.dtype.is_float else beyond
 
 
 clamp = clip

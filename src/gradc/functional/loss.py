@@ -89,9 +89,11 @@ def huber_loss(pred: Node, label: Node, delta: NumberAbove0 = 1.0, reduction: st
 
 
 def _huber(distance: Node, delta: Node) -> Node:
+    """A `delta` that is not reached is taken out: 0 times an infinite one is no derivative."""
     length = e.abs(distance)
-    near = 0.5 * distance * distance
-    return e.where(length < delta, near, delta * (length - 0.5 * delta))
+    below = length < delta
+    reached = e.where(below, constant_like(0, delta), delta)
+    return e.where(below, 0.5 * distance * distance, reached * (length - 0.5 * reached))
 
 
 @composite
