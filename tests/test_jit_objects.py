@@ -97,6 +97,40 @@ def test_an_object_that_says_it_has_a_node_is_no_tensor():
     assert [step(number(value), Like()).item() for value in (1.0, 2.0)] == [3.0, 6.0]
 
 
+class Silent:
+    """Nothing but its rate may be asked for, its class neither."""
+
+    rate = 2.0
+
+    def __getattribute__(self, name):
+        if name != "rate":
+            raise RuntimeError(f"asked for {name}")
+        return object.__getattribute__(self, name)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_an_object_that_answers_to_one_name_alone(closed):
+    made = Silent()
+    step = trace((lambda x: x * made.rate) if closed else (lambda x, made: x * made.rate))
+    given = () if closed else (made,)
+    assert [step(number(value), *given).item() for value in (1.0, 3.0)] == [2.0, 6.0]
+
+
+def test_callable_objects_are_traced_without_asking_for_their_names():
+    class Called(Named):
+        def __call__(self, x):
+            return x * self.rate
+
+    class Scaling(Loud):
+        def __call__(self, x):
+            return x * self.rate
+
+    for made, called in ((Called(rate=2.0), "Called"), (Scaling(), "Scaling")):
+        step = trace(made)
+        assert [step(number(value)).item() for value in (1.0, 3.0)] == [2.0, 6.0]
+        assert step.explain().startswith(f"{called}: traced 1 times, replayed 1 times")
+
+
 # ---- sets
 
 

@@ -26,9 +26,9 @@ CONSTANT = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
 
 def is_plain(value: Any) -> bool:
     """Whether `value` is a number, a string or the like, or a tuple of such."""
-    if isinstance(value, PLAIN):
-        return True
     kind = type(value)
+    if issubclass(kind, PLAIN):
+        return True
     if kind is tuple or kind is frozenset:
         return all(map(is_plain, value))
     return str(kind.__module__).partition(".")[0] in CONSTANT
@@ -114,7 +114,7 @@ class _Packing:
         self._count = 0
 
     def packed(self, value: Any) -> Packed:
-        if isinstance(value, Value):
+        if issubclass(type(value), Value):
             return self._number(value)
         if is_plain(value) or self._known(value) or _never_changes(value):
             return Fixed(value)
@@ -144,9 +144,9 @@ class _Packing:
 
 def _never_changes(value: Any) -> bool:
     """Whether `value` is a class, or a function that holds nothing."""
-    if isinstance(value, FunctionType):
+    if type(value) is FunctionType:
         return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__)
-    return isinstance(value, (type, BuiltinFunctionType))
+    return issubclass(type(value), (type, BuiltinFunctionType))
 
 
 def unpacked(

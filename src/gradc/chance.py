@@ -17,6 +17,6 @@ def random_states(objects: Iterable[Any]) -> list[Any]:
         drawn: Any = np.random.get_state(legacy=False)
         states.append((drawn["state"]["key"].tobytes(), drawn["state"]["pos"], drawn["gauss"]))
         for each in objects:
-            if isinstance(each, np.random.Generator):
+            if issubclass(type(each), np.random.Generator):
                 states.append(repr(each.bit_generator.state))
-    return states + [each.getstate() for each in objects if isinstance(each, random.Random)]
+    return states + [each.getstate() for each in objects if issubclass(type(each), random.Random)]

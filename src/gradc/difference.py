@@ -42,7 +42,7 @@ def tensor_names(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[i
 def _bound(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
     try:
         return inspect.signature(function).bind(*args, **kwargs).arguments
-    except (TypeError, ValueError):
+    except Exception:  # the signature of an object may be anything
         return {**{f"argument {k}": each for k, each in enumerate(args)}, **kwargs}
 
 
@@ -50,7 +50,7 @@ def _parts(
     name: str, value: Any, seen: dict[int, str], depth: int
 ) -> Iterator[tuple[str, tuple[str, Any]]]:
     kind: Any = type(value)
-    if isinstance(value, Tensor):
+    if issubclass(kind, Tensor):
         first = seen.setdefault(id(value), name)
         also = "" if first == name else f", the same tensor as {first}"
         yield name, (f"{value._node.type}{also}", None)
@@ -58,7 +58,7 @@ def _parts(
     if kind is not frozenset and is_plain(value):
         yield name, (_short(repr(value)), repr(value))
         return
-    found = None if isinstance(value, THEMSELVES) or depth > DEEPEST else layout_of(kind)
+    found = None if issubclass(kind, THEMSELVES) or depth > DEEPEST else layout_of(kind)
     if found is None:
         yield name, (f"{_article(kind)} object", id(value))
         return

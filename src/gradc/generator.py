@@ -126,7 +126,7 @@ GENERATOR = Generator()
 
 def manual_seed(seed: int) -> None:
     """Begin all random numbers anew, parameters' first values among them."""
-    if not hasattr(seed, "__index__"):
+    if not hasattr(type(seed), "__index__"):
         raise TypeError(located(f"manual_seed: expected an integer, found {seed!r}"))
     GENERATOR.seed(seed)
 

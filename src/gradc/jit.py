@@ -14,17 +14,19 @@ import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, update_wrapper
+from functools import WRAPPER_ASSIGNMENTS, partial
 from types import MethodType
 from typing import Any
 
 from .difference import Told, compared, described, tensor_names
+from .reach import code_of
 from .runtime.rebuilds import RebuildWarning
 from .signature import NODE_OF, Call
 from .surroundings import Others
 from .tracer.accumulation import ADDING
 from .tracer.dtypes import default_float
 from .tracer.errors import BoundsError, GradcError, located
+from .tracer.layout import own_attribute
 from .tracer.recording import THREAD
 from .tracer.replay import STALE
 from .variant import Variant, recorded
@@ -70,8 +72,12 @@ class Traced:
     """A function that `trace` was applied to."""
 
     def __init__(self, function: Callable[..., Any], frozen: bool = False) -> None:
-        update_wrapper(self, function, updated=())
-        self.__name__ = getattr(function, "__name__", type(function).__name__)  # modules have none
+        self.__wrapped__ = function
+        named = function.__func__ if isinstance(function, MethodType) else function
+        for name in WRAPPER_ASSIGNMENTS:
+            if (found := own_attribute(named, name)) is not None:
+                setattr(self, name, found)
+        self.__name__ = own_attribute(named, "__name__", type(function).__name__)
         self.function = function
         self._once = frozen
         self._frozen = False
@@ -266,7 +272,7 @@ class Traced:
         if self._warned:
             return
         self._warned = True
-        code = getattr(self.function, "__code__", None)
+        code = code_of(self.function)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
         message = f"{self.__name__}{where} was traced {self._traced} times, now because {reason}"
         warnings.warn(message, RetraceWarning, stacklevel=5)

@@ -62,7 +62,7 @@ class Reach:
     """
 
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any]) -> None:
-        self._body = _code_of(function)
+        self._body = code_of(function)
         self._attributes: set[str] = set()
         self._methods: set[str] = set()
         self._changed: set[str] = set()
@@ -101,7 +101,7 @@ class Reach:
             return
         self.seen[id(value)] = value
         for kinds, follow in _FOLLOWED:
-            if isinstance(value, kinds):
+            if issubclass(type(value), kinds):  # an object may say that its class is another
                 return follow(self, value, label, depth + 1)
 
     def _visit_appended(self) -> None:
@@ -306,10 +306,11 @@ def _defaults(function: FunctionType) -> list[tuple[str, Any]]:
     return [*zip(names, values, strict=True), *(function.__kwdefaults__ or {}).items()]
 
 
-def _code_of(function: Any) -> Any:
+def code_of(function: Any) -> Any:
+    """The code of a function, a method or what `partial` makes; None for other objects."""
     while isinstance(function, (MethodType, partial)):
         function = function.func if isinstance(function, partial) else function.__func__
-    return getattr(function, "__code__", None)
+    return own_attribute(function, "__code__")
 
 
 def _contents(cell: CellType) -> list[Any]:

@@ -58,14 +58,14 @@ class Call:
 
     def _add(self, value: Any) -> None:
         kind = type(value)
-        if isinstance(value, Tensor):
+        if issubclass(kind, Tensor):
             self.key.append(value._node.type)
             self.tensors.append(value)
         elif kind in NUMBERS:
             self.key += (kind, value)
         elif kind is not frozenset and is_plain(value):
             self.key += (kind, repr(value))  # tells -0.0 from 0.0, and 2.0 from 2 in tuples
-        elif isinstance(value, THEMSELVES):
+        elif issubclass(kind, THEMSELVES):
             self._add_itself(value)
         else:
             self._add_parts(value, kind)

@@ -9,6 +9,7 @@ from typing import Any
 from .chance import random_states
 from .difference import compared, described
 from .optimizer.again import EpochAgain
+from .reach import code_of
 from .signature import Call
 from .surroundings import Surroundings
 from .tracer.replay import Replay
@@ -51,7 +52,7 @@ def recorded(
         elif not call.same_arguments(args, kwargs):
             told = compared(before, described(function, args, kwargs))
             reason = f"changes its arguments{': ' if told else ''}{told}"
-    if reason and " (at " not in reason and (code := getattr(function, "__code__", None)):
+    if reason and " (at " not in reason and (code := code_of(function)):
         reason = f"{reason} (at {code.co_filename}:{code.co_firstlineno})"
     replay = None
     if outcome is not None and reason is None:
