@@ -257,3 +257,16 @@ def test_a_default_that_changes_is_named():
 
     assert [step(number(1)).item() for _ in range(3)] == [1.0, 2.0, 3.0]
     assert "changes Python state: kept has 1 elements, not 0" in step.explain()
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+@pytest.mark.parametrize("closed", [False, True])
+def test_what_is_nested_too_deeply(kind, closed):
+    deep = kind()
+    for _ in range(3_000):
+        deep = kind([deep])
+    step = trace((lambda x: x * (2 + len(deep))) if closed else (lambda x, y: x * (2 + len(y))))
+    given = () if closed else (deep,)
+    assert [step(number(value), *given).item() for value in (1.0, 2.0)] == [3.0, 6.0]
+    told = "called as it stands: an argument is nested too deeply (2 times)"
+    assert (told in step.explain()) is not closed

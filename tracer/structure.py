@@ -30,7 +30,10 @@ def is_plain(value: Any) -> bool:
     if issubclass(kind, PLAIN):
         return True
     if kind is tuple or kind is frozenset:
-        return all(map(is_plain, value))
+        try:
+            return all(map(is_plain, value))
+        except RecursionError:
+            return False
     return str(kind.__module__).partition(".")[0] in CONSTANT
 
 

@@ -68,6 +68,10 @@ class TraceStatistics:
     plain: int = 0
 
 
+class _TooDeep(Exception):
+    """An argument that cannot be gone through."""
+
+
 class Traced:
     """A function that `trace` was applied to."""
 
@@ -107,7 +111,7 @@ class Traced:
                 made = self._again(last, args)
                 if made is not STALE:
                     return made
-            call = Call(args, kwargs, self._owner)
+            call = self._call(args, kwargs)
             if last is not None and last.key == call.key and last.surroundings.unchanged():
                 made = self._run(last, call.tensors, None, call.containers)
                 if made is not STALE:
@@ -117,9 +121,18 @@ class Traced:
         except BoundsError as error:
             if not error.undone:
                 raise
+            reason = "an index does not fit, and the function is to tell"
+        except _TooDeep:
+            reason = "an argument is nested too deeply"
         self._plain += 1
-        self._count("called as it stands: an index does not fit, and the function is to tell")
+        self._count(f"called as it stands: {reason}")
         return self.function(*args, **kwargs)  # it does what it does, up to the line that fails
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        try:
+            return Call(args, kwargs, self._owner)
+        except RecursionError:
+            raise _TooDeep from None
 
     def _again(self, variant: Variant, args: tuple[Any, ...]) -> Any:
         """The result for nothing but tensors, of the same types as last time."""
