@@ -210,7 +210,11 @@ arctan2 = atan2
 
 
 def pow(x: Any, y: Any) -> Tensor:
-    """x to the power y; a number y is part of the program. The derivative of x**0 is 0."""
+    """x to the power y; the derivative of x**0 is 0.
+
+    A number y is read when a program runs, but for small whole ones, which become products, and
+    roots.
+    """
     made: Tensor = (x if isinstance(x, Tensor) or isinstance(y, Tensor) else Tensor(x)) ** y
     return made
 

@@ -20,7 +20,8 @@ def pad(
     """`src` with (before, after) more elements along each axis; axes that are not named get none.
 
     `mode` is "constant", "reflect" (without the edge itself), "symmetric" (with it), "replicate" or
-    "edge" (the edge), "circular" or "wrap" (the other end).
+    "edge" (the edge), "circular" or "wrap" (the other end). "reflect" gives at most n - 1 elements at
+    each end of an axis of n, "symmetric", "circular" and "wrap" at most n.
     """
     low, high = _widths(src, pad_width)
     mode = mode.lower()
