@@ -170,7 +170,42 @@ class TestMessages:
             ),
             (
                 lambda: F.conv2d(tensor(np.zeros((1, 2, 4, 4))), np.zeros((1, 3, 2, 2))),
-                r"3 channels for the weight \[1, 1, 3, 2, 2\], found \[1, 2, 4, 4\]",
+                r"3 channels for the weight \[1, 3, 2, 2\], found \[1, 2, 4, 4\]",
+            ),
+            (
+                lambda: F.linear(tensor(A), np.ones((4, 2))),
+                r"linear: expected 2 features .* weight \[4, 2\], found \[2, 3\]",
+            ),
+            (
+                lambda: F.einsum("ij,jk->ik", tensor(A), np.ones((4, 5))),
+                r"einsum: .* extents 3 and 4, in the shapes \[2, 3\], \[4, 5\]",
+            ),
+            (
+                lambda: F.einsum("i->i", tensor(A)),
+                r"einsum: 'i' in 'i->i' does not fit an operand of shape \[2, 3\]",
+            ),
+            (
+                lambda: F.cross_entropy(tensor(A), tensor([0, 1, 2])),
+                r"labels of shape \[2\], found \[3\] beside predictions of shape \[2, 3\]",
+            ),
+            (
+                lambda: F.pad(tensor(np.ones((3, 3))), ((2, 2), (9, 9)), "reflect"),
+                r"pad: expected at most 2 elements, found 9 for axis 1 of \[3, 3\]",
+            ),
+            (
+                lambda: F.pad(tensor(np.ones((0, 3))), ((1, 0),), "edge"),
+                r"pad: expected at most 0 elements, found 1 for axis 0 of \[0, 3\]",
+            ),
+            (
+                lambda: F.scaled_dot_product_attention(
+                    *(tensor(np.ones((2, n, 4))) for n in (3, 5, 5)), np.ones((7, 5))
+                ),
+                r"^scaled_dot_product_attention: .* shape \[2, 3, 5\], found \[7, 5\]",
+            ),
+            (lambda: F.bincount(tensor([1, 2]), "a"), "^bincount: expected a tensor"),
+            (
+                lambda: F.max_pool2d(tensor(np.ones((1, 3, 2, 4))), 3),
+                r"fit 2: the window is \[3, 3\], the input .* \[1, 3, 2, 4\]",
             ),
             (
                 lambda: F.indexing_one_hot(tensor(A), tensor([0])),

@@ -10,7 +10,7 @@ from ..random import number
 from ..tracer.composite import Number, composite
 from ..tracer.dtypes import bool_, float32, float64, int32
 from ..tracer.errors import ShapeError, located
-from ..tracer.ir import Node
+from ..tracer.ir import Node, Shape
 from ..tracer.ops import contraction, reduction
 from ..tracer.ops import elementwise as e
 from ..tracer.ops.kinds import cast_to
@@ -30,12 +30,22 @@ def _causal(scores: Node) -> Node:
     return e.ge(rows, columns)
 
 
+def _fits(shape: Shape, whole: Shape) -> bool:
+    """Whether `shape` broadcasts with the last axes of `whole`."""
+    pairs = zip(reversed(shape), reversed(whole), strict=False)
+    return all(1 in pair or pair[0] == pair[1] for pair in pairs)
+
+
 def _masked(scores: Node, mask: Node | None, causal: bool) -> Node:
     nothing = constant_like(-math.inf, scores)
     if causal:
         scores = e.where(_causal(scores), scores, nothing)
     if mask is None:
         return scores
+    if not _fits(mask.shape, scores.shape):
+        found = f"expected a mask for scores of shape {list(scores.shape)}"
+        name = "scaled_dot_product_attention"
+        raise ShapeError(located(f"{name}: {found}, found {list(mask.shape)}"))
     return e.where(mask, scores, nothing) if mask.dtype is bool_ else scores + mask
 
 
@@ -62,7 +72,7 @@ def _check(query: Node, key: Node, value: Node) -> None:
 
 
 @composite
-def _attention(
+def _scaled_dot_product_attention(
     query: Node,
     key: Node,
     value: Node,
@@ -107,5 +117,7 @@ def scaled_dot_product_attention(
         given = [each for each in (query, key, value) if isinstance(each, Tensor)]
         wide = any(each._node.dtype is float64 for each in given)
         noise = (*GENERATOR.draw(), number(chance, float64 if wide else float32))
-    made: Tensor = _attention(query, key, value, attn_mask, *noise, is_causal, scale)
+    made: Tensor = _scaled_dot_product_attention(
+        query, key, value, attn_mask, *noise, is_causal, scale
+    )
     return made

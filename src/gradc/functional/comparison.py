@@ -201,12 +201,12 @@ def bincount(inp: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         raise DTypeError(located(f"bincount: expected a vector of integers, found {x._node.type}"))
     least = whole("bincount", "minlength", minlength)
     length = max(least, int(x.numpy().max(initial=-1)) + 1)
-    counted: Tensor = _counted(x, weights, length)
+    counted: Tensor = _bincount(x, weights, length)
     return counted
 
 
 @composite
-def _counted(x: Node, weights: Node | None, length: int) -> Node:
+def _bincount(x: Node, weights: Node | None, length: int) -> Node:
     kind = int32 if weights is None else weights.dtype
     weights = full(1, x.shape, kind) if weights is None else weights
     if weights.shape != x.shape:

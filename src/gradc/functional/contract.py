@@ -52,7 +52,8 @@ def _extents(terms: Sequence[Term]) -> dict[Label, int]:
                 sizes[label] = extent
             elif extent not in (1, known):
                 found = f"axes of the name {label!r} have the extents {known} and {extent}"
-                raise ShapeError(located(f"einsum: {found}"))
+                shapes = ", ".join(str(list(each.shape)) for each, _ in terms)
+                raise ShapeError(located(f"einsum: {found}, in the shapes {shapes}"))
     return sizes
 
 

@@ -52,6 +52,7 @@ def check_fits(name: str, x: Node, span: Shape, dilations: Shape) -> None:
     for extent, size, dilation in zip(space, span, dilations, strict=True):
         if dilation * (size - 1) >= extent:
             found = f"a window of {dilation * (size - 1) + 1} elements does not fit {extent}"
+            found += f": the window is {list(span)}, the input with its padding {list(x.shape)}"
             raise ShapeError(located(f"{name}: {found}"))
 
 
@@ -85,9 +86,9 @@ def _convolved(
             ("stride", "padding", "dilation"), sizes, (1, 0, 1), strict=True
         )
     )
-    weight = _grouped(name, weight, groups, rank)
+    given, weight = weight, _grouped(name, weight, groups, rank)
     _, out, channels, *span = weight.shape
-    _check_input(name, x, rank, groups * channels, weight)
+    _check_input(name, x, rank, groups * channels, given)
     axes = tuple(range(2, rank + 2))
     wide = padded(x, paddings)
     check_fits(name, wide, tuple(span), dilations)
@@ -176,9 +177,9 @@ def _transposed(
             ("stride", "padding", "output_padding", "dilation"), sizes, (1, 0, 0, 1), strict=True
         )
     )
-    weight = _grouped(name, weight, groups, rank)
+    given, weight = weight, _grouped(name, weight, groups, rank)
     _, channels, out, *span = weight.shape
-    _check_input(name, x, rank, groups * channels, weight)
+    _check_input(name, x, rank, groups * channels, given)
     if not prod(span) or not prod(x.shape[2:]):
         found = f"found {list(x.shape)} and windows {span}"
         raise ShapeError(located(f"{name}: expected elements along the axes of space, {found}"))

@@ -35,8 +35,7 @@ def _einsum(operands: Nodes, equation: str) -> Node:
         found = f"{equation!r} names {len(texts)} operands, found {len(operands)}"
         raise ShapeError(located(f"einsum: {found}"))
     terms = [
-        (each, _labels(equation, text, each.ndim))
-        for text, each in zip(texts, operands, strict=True)
+        (each, _labels(equation, text, each)) for text, each in zip(texts, operands, strict=True)
     ]
     named = [labels for _, labels in terms]
     spread = _spread(named)
@@ -46,13 +45,13 @@ def _einsum(operands: Nodes, equation: str) -> Node:
     return contracted(terms, kept)
 
 
-def _labels(equation: str, text: str, rank: int) -> list[Label]:
+def _labels(equation: str, text: str, operand: Node) -> list[Label]:
     """The name of each axis of an operand; those of "..." are numbers from the end, from -1 on."""
     before, dots, after = text.partition("...")
     _check_letters(equation, before + after)
-    free = rank - len(before) - len(after)
+    free = operand.ndim - len(before) - len(after)
     if free < 0 or (free and not dots):
-        found = f"{text!r} in {equation!r} does not fit an operand with {rank} axes"
+        found = f"{text!r} in {equation!r} does not fit an operand of shape {list(operand.shape)}"
         raise ShapeError(located(f"einsum: {found}"))
     return [*before, *range(-free, 0), *after]
 

@@ -79,6 +79,9 @@ def _check_label(name: str, pred: Node, label: Node, axis: int) -> None:
     expected = (*pred.shape[:axis], *pred.shape[axis + 1 :])
     if label.shape not in (expected, (*pred.shape[:axis], 1, *pred.shape[axis + 1 :])):
         found = f"expected labels of shape {list(expected)}, found {list(label.shape)}"
+        found += (
+            f" beside predictions of shape {list(pred.shape)}, with the classes along axis {axis}"
+        )
         raise ShapeError(located(f"{name}: {found}"))
 
 

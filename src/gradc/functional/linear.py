@@ -77,6 +77,7 @@ def linear(inp: Node, weight: Node, bias: Node | None = None) -> Node:
     """`inp` times the transposed `weight`, of shape (out, in), plus `bias`."""
     if weight.ndim == 2 and (not inp.ndim or inp.shape[-1] != weight.shape[1]):
         expected = f"expected {weight.shape[1]} features in the last axis"
+        expected += f" for the weight {list(weight.shape)}"
         raise ShapeError(located(f"linear: {expected}, found {list(inp.shape)}"))
     product = contraction.matmul(inp, contraction.swapped(weight))
     return product if bias is None else product + bias

@@ -20,8 +20,8 @@ def pad(
     """`src` with (before, after) more elements along each axis; axes that are not named get none.
 
     `mode` is "constant", "reflect" (without the edge itself), "symmetric" (with it), "replicate" or
-    "edge" (the edge), "circular" or "wrap" (the other end). "reflect" gives at most n - 1 elements at
-    each end of an axis of n, "symmetric", "circular" and "wrap" at most n.
+    "edge" (the edge), "circular" or "wrap" (the other end). At each end
+    of an axis of n elements "reflect" gives at most n - 1, "symmetric", "circular" and "wrap" n.
     """
     low, high = _widths(src, pad_width)
     mode = mode.lower()
@@ -29,6 +29,8 @@ def pad(
         return movement.pad(src, low, high, fill=constant_value)
     if mode not in _EDGES:
         raise ValueError(located(f"pad: expected {', '.join(MODES)}, found {mode!r}"))
+    for axis, widths in enumerate(zip(low, high, strict=True)):
+        _check(src, axis, _most(mode, src.shape[axis], max(widths)), *widths)
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):
         if before or after:
             src = movement.concat(_EDGES[mode](src, axis, before, after), axis)
@@ -47,6 +49,13 @@ def _widths(src: Node, given: tuple[tuple[int, int], ...]) -> tuple[Shape, Shape
     return tuple(before for before, _ in widths), tuple(after for _, after in widths)
 
 
+def _most(mode: str, extent: int, wanted: int) -> int:
+    """How many elements one end of an axis can get from the `extent` elements that it has."""
+    if _EDGES[mode] is _replicated:
+        return wanted if extent else 0
+    return max(extent - 1, 0) if mode == "reflect" else extent
+
+
 def _check(x: Node, axis: int, most: int, *widths: int) -> None:
     if max(widths) > most:
         found = f"found {max(widths)} for axis {axis} of {list(x.shape)}"
@@ -55,7 +64,6 @@ def _check(x: Node, axis: int, most: int, *widths: int) -> None:
 
 def _reflected(x: Node, axis: int, before: int, after: int) -> Nodes:
     extent = x.shape[axis]
-    _check(x, axis, extent - 1, before, after)
     head = movement.flip(movement.slice_(x, axis, 1, before + 1), axis)
     tail = movement.flip(movement.slice_(x, axis, extent - 1 - after, extent - 1), axis)
     return head, x, tail
@@ -63,7 +71,6 @@ def _reflected(x: Node, axis: int, before: int, after: int) -> Nodes:
 
 def _symmetric(x: Node, axis: int, before: int, after: int) -> Nodes:
     extent = x.shape[axis]
-    _check(x, axis, extent, before, after)
     head = movement.flip(movement.slice_(x, axis, 0, before), axis)
     tail = movement.flip(movement.slice_(x, axis, extent - after, extent), axis)
     return head, x, tail
@@ -71,13 +78,11 @@ def _symmetric(x: Node, axis: int, before: int, after: int) -> Nodes:
 
 def _circular(x: Node, axis: int, before: int, after: int) -> Nodes:
     extent = x.shape[axis]
-    _check(x, axis, extent, before, after)
     head = movement.slice_(x, axis, extent - before, extent)
     return head, x, movement.slice_(x, axis, 0, after)
 
 
 def _replicated(x: Node, axis: int, before: int, after: int) -> Nodes:
-    _check(x, axis, x.shape[axis] * (before + after), before, after)
     first, last = movement.slice_(x, axis, 0, 1), movement.slice_(x, axis, -1, None)
     head, tail = (
         movement.broadcast(edge, (*x.shape[:axis], width, *x.shape[axis + 1 :]))
