@@ -154,7 +154,7 @@ class Traced:
     ) -> Any:
         """The result by the program of a trace, or STALE."""
         replay = variant.replay
-        if replay is None:
+        if replay is None or not variant.holds(tensors, others):
             return STALE
         closed = replay.replaced(others) if others else None
         if others and closed is None:
@@ -202,6 +202,8 @@ class Traced:
         if others and closed is None:
             new = next(iter(others.values()))
             return f"{name_of(new)} is another tensor, and the old one is changed by the function"
+        if not variant.holds(call.tensors, others):
+            return variant.aliased(call.tensors, name_of)
         return replay.difference(call.tensors, closed, name_of)
 
     def _used(self, number: int) -> None:

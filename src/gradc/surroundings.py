@@ -14,6 +14,7 @@ from typing import Any
 
 from .module.tree import OWN, Changes
 from .reach import Missing, Reach
+from .tracer.grad_manager import GradManager
 from .tracer.structure import same_plain
 from .tracer.tensor import Tensor
 
@@ -93,10 +94,21 @@ class Surroundings:
         self._modules = reach.modules
         self._changes = Changes.count
         self._state = list(self._state_of_modules())
+        held = [each for _, each in self._state]
+        for optimizer in reach.optimizers:
+            held += [each for group in optimizer.param_groups for each in group["params"]]
+        self._held = {id(each): each for each in held if isinstance(each, Tensor)}
 
     def knows(self, value: Any) -> bool:
         """Whether `value` is an object found here, the same at every call."""
         return id(value) in self._known
+
+    def tensors(self) -> dict[int, Tensor]:
+        """The tensors that the function can come upon, by identity."""
+        found = [*self._known.values(), *self._held.values()]
+        for manager in [each for each in found if isinstance(each, GradManager)]:
+            found += manager.attached_tensors()
+        return {id(each): each for each in found if isinstance(each, Tensor)}
 
     def objects(self) -> list[Any]:
         """All objects that were found."""
@@ -123,7 +135,8 @@ class Surroundings:
         if others:
             for place in self._places:
                 for name, old, new in zip(place.named(), place.values, place.read(), strict=True):
-                    if others.get(id(old), new) is not new:
+                    mixed = id(old) in others and id(old) in self._held
+                    if mixed or others.get(id(old), new) is not new:
                         return f"{place.label}{name} is the tensor that stands for another too"
         return self._changed_module()
 

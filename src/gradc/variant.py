@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,19 @@ from .difference import compared, described
 from .optimizer.again import EpochAgain
 from .reach import code_of
 from .signature import Call
-from .surroundings import Surroundings
+from .surroundings import Others, Surroundings
 from .tracer.replay import Replay
+from .tracer.tensor import Tensor
 from .tracer.tracing import Tracing
 
 
 @dataclass(eq=False, slots=True)
 class Variant:
-    """What a trace depends on, and its replay, or the reason why there is none."""
+    """What a trace depends on, and its replay, or the reason why there is none.
+
+    `known` are the tensors that the function can come upon by itself, and `pinned` those of the
+    arguments, by place, that were among them: what was done to one was done to the other.
+    """
 
     key: list[Any]
     types: list[Any]
@@ -26,7 +31,43 @@ class Variant:
     objects: list[Any]
     replay: Replay | None
     reason: str
+    known: dict[int, Tensor]
+    pinned: dict[int, Tensor]
     calls: int = 0
+
+    def holds(self, tensors: Sequence[Any], others: Others | None = None) -> bool:
+        """Whether the same arguments as then are tensors that the function comes upon by itself.
+
+        `others` stand in its variables now; an argument may follow where nothing is written.
+        """
+        if not self.known:
+            return True
+        known, pinned = self.known.keys(), self.pinned
+        if others:
+            if self._is_stateful() and any(id(each) in others for each in pinned.values()):
+                return False
+            known = {id(others.get(key, each)): None for key, each in self.known.items()}.keys()
+            pinned = {place: others.get(id(each), each) for place, each in pinned.items()}
+        if not pinned:
+            return known.isdisjoint(map(id, tensors))
+        for place, each in enumerate(tensors):
+            wanted = pinned.get(place)
+            if id(each) in known if wanted is None else each is not wanted:
+                return False
+        return True
+
+    def aliased(self, tensors: Sequence[Any], name_of: Callable[[Any], str]) -> str:
+        """In words, what `holds` found."""
+        for place, each in enumerate(tensors):
+            pinned = self.pinned.get(place)
+            if pinned is not None and each is not pinned:
+                mine = self.surroundings.name_of(pinned) or "one that the function finds"
+                return f"{name_of(each)} is another tensor than {mine}, which was given before"
+        each = next((each for each in tensors if id(each) in self.known), tensors[0])
+        return f"{name_of(each)} is a tensor that the function finds by itself, too"
+
+    def _is_stateful(self) -> bool:
+        return self.replay is None or self.replay.stateful
 
 
 def recorded(
@@ -34,6 +75,8 @@ def recorded(
 ) -> tuple[Any, Variant]:
     """What `function` gives, and what later calls need."""
     surroundings = Surroundings(function, call.objects)
+    known = surroundings.tensors()
+    pinned = {k: each for k, each in enumerate(call.tensors) if id(each) in known}
     before = described(function, args, kwargs)
     drawn = random_states(surroundings.objects())
     trace = Tracing(call.tensors, call.containers)
@@ -59,7 +102,9 @@ def recorded(
         replay = Replay(outcome, len(call.tensors))
     trace.forget()
     types = call.key if len(call.key) == 2 + len(call.tensors) and not kwargs else []
-    return result, Variant(call.key, types, surroundings, call.objects, replay, reason or "")
+    told = reason or ""
+    variant = Variant(call.key, types, surroundings, call.objects, replay, told, known, pinned)
+    return result, variant
 
 
 def _unnamed_manager(trace: Tracing, surroundings: Surroundings) -> str | None:
