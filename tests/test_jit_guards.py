@@ -144,3 +144,262 @@ def test_a_step_whose_argument_is_its_parameter():
     assert w.item() == -1
     assert step(w).item() == 1
     assert w.item() == 0
+
+
+# ---- attributes that are found on the class
+
+
+def plain_class():
+    class Settings:
+        k = 1.0
+
+        def m(self):
+            return self.k
+
+        @property
+        def p(self):
+            return 10 * self.k
+
+    return Settings
+
+
+def test_an_instance_overrides_what_its_class_has():
+    c = plain_class()()
+    times = trace(lambda x: x * c.k)
+    assert times(numbers(1)).item() == 1
+    c.k = 2.0
+    assert times(numbers(1)).item() == 2
+    c.k = 3.0
+    assert times(numbers(1)).item() == 3
+    del c.k
+    assert times(numbers(1)).item() == 1
+    assert "c.k is 2.0, and was not there" in times.explain()
+
+
+@pytest.mark.parametrize("used", [lambda c: c.k, lambda c: c.m(), lambda c: c.p / 10])
+def test_attributes_are_found_as_the_interpreter_finds_them(used):
+    base = plain_class()
+
+    class Derived(base):
+        pass
+
+    c = Derived()
+    times = trace(lambda x: x * used(c))
+    given = trace(lambda x, c: x * used(c))
+
+    def both():
+        one, two = times(numbers(1)).item(), given(numbers(1), c).item()
+        assert one == two
+        return one
+
+    assert [both(), both()] == [1, 1]
+    base.k = 2.0
+    assert [both(), both()] == [2, 2]
+    Derived.k = 3.0
+    assert [both(), both()] == [3, 3]
+    c.k = 4.0
+    assert [both(), both()] == [4, 4]
+    del c.k, Derived.k
+    assert [both(), both()] == [2, 2]
+
+
+def test_a_method_is_replaced():
+    kind = plain_class()
+    c = kind()
+    times = trace(lambda x: x * c.m())
+    assert times(numbers(1)).item() == 1
+    c.m = lambda: 3.0
+    assert times(numbers(1)).item() == 3
+    factor = 5.0
+    c.m = lambda: factor
+    assert times(numbers(1)).item() == 5
+    factor = 6.0
+    assert times(numbers(1)).item() == 6
+    del c.m
+    kind.m = lambda self: 4.0
+    assert times(numbers(1)).item() == 4
+
+
+def test_a_traced_method_reads_what_its_class_has():
+    class Scaled:
+        k = 1.0
+
+        @trace
+        def times(self, x):
+            return x * self.k
+
+    c = Scaled()
+    assert c.times(numbers(1)).item() == 1
+    c.k = 2.0
+    assert c.times(numbers(1)).item() == 2
+    Scaled.k = 5.0
+    assert [c.times(numbers(1)).item(), Scaled().times(numbers(1)).item()] == [2, 5]
+
+
+class Layer(M.Module):
+    scale = 1.0
+
+    def forward(self, x):
+        return x * self.scale
+
+
+def test_what_the_class_of_a_module_has(monkeypatch):
+    net = M.Sequential(Layer())
+    apply = trace(lambda x: net(x))
+    assert apply(numbers(1)).item() == 1
+    monkeypatch.setattr(Layer, "scale", 2.0)
+    assert apply(numbers(1)).item() == 2
+    monkeypatch.setattr(Layer, "forward", lambda self, x: x + self.scale)
+    assert apply(numbers(1)).item() == 3
+
+
+def test_a_method_that_counts_on_what_its_class_has():
+    class Counting:
+        count = 0
+
+        def next(self):
+            self.count += 1
+            return self.count
+
+    c = Counting()
+    times = trace(lambda x: x * c.next())
+    assert [times(numbers(1)).item() for _ in range(4)] == [1, 2, 3, 4]
+
+
+def test_an_object_changes_its_class():
+    class One:
+        k = 1.0
+
+    class Two:
+        k = 2.0
+
+    c = One()
+    times = trace(lambda x: x * c.k)
+    assert times(numbers(1)).item() == 1
+    c.__class__ = Two
+    assert times(numbers(1)).item() == 2
+    c.__dict__ = {"k": 3.0}
+    assert times(numbers(1)).item() == 3
+    c.__dict__ = {"k": 4.0}
+    assert times(numbers(1)).item() == 4
+
+
+def test_objects_with_unusual_attributes():
+    from functools import cached_property
+
+    class Kept:
+        def __init__(self):
+            self.k = 2.0
+
+        @cached_property
+        def twice(self):
+            return 2 * self.k
+
+    c = Kept()
+    times = trace(lambda x: x * c.twice)
+    assert [times(numbers(1)).item() for _ in range(3)] == [4, 4, 4]
+    assert times.statistics().replayed >= 1
+
+    class Named:
+        def __init__(self):
+            self._d = {"lr": 1.0}
+
+        def __getattr__(self, name):
+            return self.__dict__["_d"][name]
+
+    n = Named()
+    rated = trace(lambda x: x * n.lr)
+    assert rated(numbers(1)).item() == 1
+    n._d["lr"] = 2.0
+    assert rated(numbers(1)).item() == 2
+
+
+# ---- attributes of functions, and those named by texts
+
+
+def scaling(x):
+    return x * scaling.k
+
+
+scaling.k = 1.0
+
+
+def test_attributes_of_functions():
+    apply = trace(lambda x: scaling(x))
+    scaling.k = 1.0
+    assert apply(numbers(1)).item() == 1
+    scaling.k = 2.0
+    assert apply(numbers(1)).item() == 2
+
+    @trace
+    def counted(x):
+        counted.count += 1
+        return x * counted.count
+
+    counted.count = 0
+    assert [counted(numbers(1)).item() for _ in range(4)] == [1, 2, 3, 4]
+
+
+def test_names_in_texts():
+    class Empty:
+        pass
+
+    c = Empty()
+    asked = trace(lambda x: x * getattr(c, "k", 1.0) + (10 if hasattr(c, "flag") else 0))
+    assert asked(numbers(1)).item() == 1
+    c.k = 2.0
+    assert asked(numbers(1)).item() == 2
+    c.flag = None
+    assert asked(numbers(1)).item() == 12
+    del c.k, c.flag
+    assert asked(numbers(1)).item() == 1
+    Empty.k = 3.0
+    assert asked(numbers(1)).item() == 3
+
+    def total(x):
+        for name in ("a", "b"):
+            x = x + getattr(c, name, 0.0)
+        return x
+
+    summed = trace(total)
+    assert summed(numbers(1)).item() == 1
+    c.b = 5.0
+    assert summed(numbers(1)).item() == 6
+    counted = trace(lambda x: setattr(c, "n", getattr(c, "n", 0) + 1) or x * c.n)
+    assert [counted(numbers(1)).item() for _ in range(4)] == [1, 2, 3, 4]
+
+
+def test_methods_that_no_name_calls():
+    class Switch:
+        on = True
+        count = 0
+
+        def __bool__(self):
+            return self.on
+
+        def __lt__(self, other):
+            return self.on
+
+        def __enter__(self):
+            return self.factor
+
+        def __exit__(self, *error):
+            return None
+
+        def __iter__(self):
+            return iter([self.factor])
+
+    switch = Switch()
+    switch.factor = 1.0
+
+    def entered(x):
+        with switch as factor:
+            return x * factor
+
+    apply = trace(lambda x: x * 2 if switch else x * 3)
+    compared = trace(lambda x: x * 2 if switch < 1 else x * 3)
+    inside, through = trace(entered), trace(lambda x: x * sum(switch))
+    for factor, on, expected in ((1.0, True, 2), (1.0, False, 3), (4.0, True, 2)):
+        switch.factor, switch.on = factor, on
+        assert apply(numbers(1)).item() == compared(numbers(1)).item() == expected
+        assert inside(numbers(1)).item() == through(numbers(1)).item() == factor

@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType
+from typing import Any
 
 READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 CHANGES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "DELETE_GLOBAL", "DELETE_DEREF")
 CHANGES_ATTRIBUTE = ("STORE_ATTR", "DELETE_ATTR")
+
+ASKS = {"getattr", "hasattr", "vars", "__dict__", "attrgetter", "methodcaller"}
+SETS = {"setattr", "delattr"}
+"""Beside these, a text in the code may be the name of an attribute."""
 
 
 @dataclass(slots=True)
@@ -20,8 +25,8 @@ class Names:
     """The names in a function's code: of variables, of attributes, and of methods it calls.
 
     `changed` are variables and `changed_attributes` attributes that it binds anew; what is only
-    appended to (`calls.append(1)`) is in `appended`, and nothing depends on it. `lines` says where
-    a name stands first.
+    appended to (`calls.append(1)`) is in `appended`, and nothing depends on it. `asked` are
+    attributes that need not be there: those named by texts. `lines` says where a name stands first.
     """
 
     variables: set[str] = field(default_factory=set)
@@ -30,6 +35,7 @@ class Names:
     changed: set[str] = field(default_factory=set)
     changed_attributes: set[str] = field(default_factory=set)
     appended: set[str] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
     lines: dict[str, str] = field(default_factory=dict)
 
 
@@ -46,7 +52,23 @@ def names_in(code: CodeType, body: bool = False) -> Names:
             _enter(found, step, following, silent=body and each is code)
             if isinstance(step.argval, str) and step.positions and step.positions.lineno:
                 found.lines.setdefault(step.argval, f"{each.co_filename}:{step.positions.lineno}")
+        used = {*each.co_names, *each.co_freevars}
+        texts = set(_texts(each.co_consts)) if used & (ASKS | SETS) else set()
+        found.attributes |= texts
+        found.methods |= texts
+        found.asked |= texts
+        if used & SETS:
+            found.changed_attributes |= texts
     return found
+
+
+def _texts(constants: tuple[Any, ...] | frozenset[Any]) -> Iterator[str]:
+    """The texts among `constants` that can be names."""
+    for each in constants:
+        if isinstance(each, str) and each.isidentifier():
+            yield each
+        elif isinstance(each, (tuple, frozenset)):
+            yield from _texts(each)
 
 
 def _enter(found: Names, step: dis.Instruction, following: dis.Instruction, silent: bool) -> None:

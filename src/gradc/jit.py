@@ -19,7 +19,7 @@ from types import MethodType
 from typing import Any
 
 from .difference import Told, compared, described, tensor_names
-from .reach import code_of
+from .lookup import code_of
 from .runtime.rebuilds import RebuildWarning
 from .signature import NODE_OF, Call
 from .surroundings import Others

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from operator import attrgetter, itemgetter
 from types import (
     CellType,
@@ -20,9 +19,11 @@ from typing import Any
 import numpy as np
 
 from .codes import names_in
+from .lookup import code_of, contents, defaults_of, dict_of, functions_in
 from .module import Module
 from .module.tree import OWN
 from .optimizer import LRScheduler, Optimizer
+from .origin import is_foreign, is_installed, is_library
 from .tracer.grad_manager import GradManager
 from .tracer.layout import ABSENT, own_attribute
 from .tracer.structure import is_plain
@@ -34,15 +35,23 @@ LARGEST = 1_000
 DEEPEST = 6
 ROUNDS = 4
 
-FOREIGN = ("gradc", "numpy")
-"""Packages in whose code nothing is read that a user changes."""
-
-CALLED = {"__call__", "forward", "backward"}
+CALLED = {
+    *("__call__", "forward", "backward"),
+    *("__getattr__", "__getattribute__", "__get__", "__getitem__", "__contains__", "__len__"),
+    *("__iter__", "__next__", "__enter__", "__exit__", "__bool__", "__int__", "__float__"),
+    *("__index__", "__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
+    *("__neg__", "__abs__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"),
+    *("__truediv__", "__rtruediv__", "__floordiv__", "__mod__", "__pow__", "__rpow__"),
+    *("__matmul__", "__rmatmul__", "__array__", "__str__", "__format__"),
+}
 """Methods that are called without being named."""
 
 CONSTRUCTORS = {"__init__", "__post_init__"}
 
 DESCRIPTORS = (property, classmethod, staticmethod, FunctionType, MemberDescriptorType)
+
+WRAPPER = {"function", "__wrapped__"}
+"""Attributes of what wraps a function that are not set by users."""
 
 
 class Missing:
@@ -56,9 +65,10 @@ class Reach:
     """What `function`, called with `arguments`, can come upon by names in the user's code.
 
     `cells` are closed-over variables by name; `namespaces` are what else is read: a label, names,
-    and what gives their values; `containers` are lists and dicts; `seen` are all objects by
-    identity. `effects` are things that the code may change though it never reads them, and `lines`
-    says where in the code names stand.
+    and what gives their values; `lacking` are names that would hide what is read, where they are
+    not; `containers` are lists and dicts; `seen` are all objects by identity.
+    `effects` are things that the code may change though it never reads them, and `lines` says
+    where in the code names stand.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any]) -> None:
@@ -67,6 +77,7 @@ class Reach:
         self._methods: set[str] = set()
         self._changed: set[str] = set()
         self._appended: set[str] = set()
+        self._asked: set[str] = set()
         self.lines: dict[str, str] = {}
         roots = [function, *arguments]
         for _ in range(ROUNDS):  # code that is found names more attributes
@@ -81,18 +92,21 @@ class Reach:
             self._read(space, "", names)
 
     def _known(self) -> int:
-        sets = (self._attributes, self._methods, self._changed, self._appended)
+        sets = (self._attributes, self._methods, self._changed, self._appended, self._asked)
         return sum(map(len, sets))
 
     def _begin(self) -> None:
         self.seen: dict[int, Any] = {}
         self.cells: dict[str, CellType] = {}
         self.namespaces: list[tuple[str, tuple[str, ...], Read]] = []
+        self.lacking: list[tuple[str, tuple[str, ...], Mapping[str, Any]]] = []
         self.containers: list[tuple[str, tuple[str, ...], Read]] = []
         self.effects: list[tuple[str, tuple[str, ...], Read]] = []
         self.modules: list[Module] = []
         self.optimizers: list[Optimizer] = []
         self._globals: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        self._classes: dict[type, set[str]] = {}
+        self._called: set[tuple[type, int]] = set()
         self._to_append: list[tuple[str, Any]] = []
         self._only_changed = False
 
@@ -114,7 +128,7 @@ class Reach:
     # ---- functions
 
     def _function(self, function: FunctionType, label: str, depth: int) -> None:
-        if _is_foreign(function):
+        if is_foreign(function):
             return
         code = function.__code__
         names = names_in(code, code is self._body)
@@ -123,6 +137,7 @@ class Reach:
         self._attributes |= names.attributes
         self._methods |= names.methods
         self._appended |= names.appended
+        self._asked |= names.asked
         if function.__name__ not in CONSTRUCTORS:  # they change what is new
             self._changed |= names.changed_attributes
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
@@ -134,17 +149,18 @@ class Reach:
             self._visit(space[name], name, depth)
         self._to_append += [(each, space[each]) for each in names.appended & space.keys()]
         self._absent(space, "", names.changed - set(code.co_freevars))
-        for name, each in _defaults(function):
+        for name, each in defaults_of(function):
             self._visit(each, name, depth)
-        self._visit(getattr(function, "__wrapped__", None), label, depth)
+        self._visit(function.__dict__.get("__wrapped__"), label, depth)
+        self._attributes_in(function.__dict__, f"{label or function.__name__}.", depth)
 
     def _cell(self, name: str, cell: CellType, function: FunctionType, depth: int) -> None:
         names = names_in(function.__code__, function.__code__ is self._body)
         if name in names.appended and name not in names.variables:
-            self._to_append += [(name, each) for each in _contents(cell)]
-        if name in names.changed and not _contents(cell):
-            self.effects.append(("", (name,), lambda: _contents(cell) or [Missing]))
-        if name not in names.variables | names.changed or not _contents(cell):
+            self._to_append += [(name, each) for each in contents(cell)]
+        if name in names.changed and not contents(cell):
+            self.effects.append(("", (name,), lambda: contents(cell) or [Missing]))
+        if name not in names.variables | names.changed or not contents(cell):
             return
         taken = self.cells.get(name, cell) is not cell
         self.cells[f"{name} of {function.__qualname__} {id(cell)}" if taken else name] = cell
@@ -165,7 +181,8 @@ class Reach:
         for each in module.modules():
             self.seen[id(each)] = each
             kind = type(each)
-            self._methods_of(kind, depth, {"forward"})
+            self._class_attributes(kind, kind.__name__, depth)
+            self._methods_of(kind, depth, CALLED)
             for name, value in vars(each).items():
                 if name in OWN:
                     for hook in value.values():
@@ -210,11 +227,11 @@ class Reach:
             self.effects.append((f"{label}: ", (), lambda: [value.tobytes()]))
 
     def _python_module(self, value: ModuleType, label: str, depth: int) -> None:
-        if _is_library(value.__name__):
+        if is_library(value.__name__):
             return
         space = vars(value)
         names = (self._attributes | self._methods) & space.keys()
-        if _is_installed(value.__name__):
+        if is_installed(value.__name__):
             names = {each for each in names if is_plain(space[each])}
         self._read(space, f"{label}.", names)
         self._absent(space, f"{label}.", self._changed)
@@ -223,40 +240,62 @@ class Reach:
 
     def _class(self, value: type, label: str, depth: int) -> None:
         self._class_attributes(value, label, depth)
-        if not _is_installed(value.__module__):
+        if not is_installed(value.__module__):
             self._methods_of(value, depth, CALLED | CONSTRUCTORS)
 
-    def _class_attributes(self, value: type, label: str, depth: int) -> None:
-        for kind in value.__mro__:
-            if _is_library(kind.__module__):
-                continue
+    def _class_attributes(self, value: type, label: str, depth: int) -> set[str]:
+        """Read what the class has of the names; gives which these are."""
+        if value in self._classes:
+            return self._classes[value]
+        found = self._classes[value] = set()
+        named = self._attributes | self._methods | self._changed
+        for kind in reversed(value.__mro__):
             space = vars(kind)
-            names = (self._attributes | self._changed) & space.keys()
-            names = {each for each in names if not isinstance(space[each], DESCRIPTORS)}
-            self._read(space, f"{label}.", names)
-            self._absent(space, f"{label}.", self._changed)
-            self._to_append += [(f"{label}.{n}", space[n]) for n in self._appended & space.keys()]
-            for name in sorted(names):
-                self._visit(space[name], f"{label}.{name}", depth)
+            own = not is_library(kind.__module__)
+            names = (named | CALLED if own else named) & space.keys()
+            if own:
+                self._read(space, f"{label}.", names)
+                self._lack(space, f"{label}.", found | self._asked)
+                self._absent(space, f"{label}.", self._changed)
+                appended = self._appended & space.keys()
+                self._to_append += [(f"{label}.{n}", space[n]) for n in appended]
+                for name in sorted(names):
+                    if not isinstance(space[name], DESCRIPTORS):
+                        self._visit(space[name], f"{label}.{name}", depth)
+            found |= {each for each in names if not isinstance(space[each], cached_property)}
+        return found
 
     def _object(self, value: Any, label: str, depth: int) -> None:
-        kind = type(value)
-        self._visit(own_attribute(value, "__wrapped__"), label, depth)
-        if _is_foreign(kind):
-            return
-        self._class_attributes(kind, kind.__name__, depth)
-        self._methods_of(kind, depth, CALLED)
-        named = self._attributes | self._changed
+        kind, space = type(value), dict_of(value)
         label = f"{label or kind.__name__}."
-        space = own_attribute(value, "__dict__")
-        if isinstance(space, dict):
-            names = named & space.keys()
-            self._read(space, label, names)
-            self._absent(space, label, self._changed)
-            self._to_append += [(label + n, space[n]) for n in self._appended & space.keys()]
-            for name in sorted(names):
-                self._visit(space[name], f"{label}{name}", depth)
-        self._slots(value, label, named)
+        if space is not None:
+            self._visit(space.get("__wrapped__"), label[:-1], depth)
+        if is_foreign(kind):
+            if space is not None and "__wrapped__" in space:
+                self._attributes_in(space, label, depth)
+            return
+        found = self._class_attributes(kind, kind.__name__, depth)
+        self._methods_of(kind, depth, CALLED)
+        if space is not None:
+            read: Read = partial(attrgetter("__class__", "__dict__"), value)
+            self.namespaces.append((label, ("__class__", "__dict__"), read))
+            self._attributes_in(space, label, depth, found)
+        self._slots(value, label, self._attributes | self._methods | self._changed)
+
+    def _attributes_in(
+        self, space: dict[str, Any], label: str, depth: int, found: Iterable[str] = ()
+    ) -> None:
+        """Read the attributes in `space`, and see that it hides none of those `found` beyond."""
+        named = self._attributes | self._methods | self._changed
+        names = named & space.keys()
+        if "__wrapped__" in space:
+            names = {each for each in names - WRAPPER if not each.startswith("_")}
+        self._read(space, label, names)
+        self._lack(space, label, named & {*found, *self._asked})
+        self._absent(space, label, self._changed)
+        self._to_append += [(label + n, space[n]) for n in self._appended & space.keys()]
+        for name in sorted(names):
+            self._visit(space[name], f"{label}{name}", depth)
 
     def _slots(self, value: Any, label: str, named: set[str]) -> None:
         listed = {
@@ -274,13 +313,14 @@ class Reach:
                 self._visit(held[name], f"{label}{name}", 1)
 
     def _methods_of(self, value: type, depth: int, always: set[str]) -> None:
+        if (value, len(always)) in self._called:
+            return
+        self._called.add((value, len(always)))
         for kind in value.__mro__:
-            if not _is_library(kind.__module__):
+            if not is_library(kind.__module__):
                 for name in (self._methods | self._attributes | always) & vars(kind).keys():
-                    found = vars(kind)[name]
-                    found = getattr(found, "fget", getattr(found, "__func__", found))
-                    if isinstance(found, FunctionType):
-                        self._visit(found, name, depth)
+                    for each in functions_in(vars(kind)[name]):
+                        self._visit(each, name, depth)
 
     # ---- what is read and what may be changed
 
@@ -290,6 +330,11 @@ class Reach:
             several = listed * 2 if len(listed) == 1 else listed  # for one, no tuple would be given
             self.namespaces.append((label, several, partial(itemgetter(*several), space)))
 
+    def _lack(self, space: Mapping[str, Any], label: str, names: set[str]) -> None:
+        lacking = tuple(sorted(names - space.keys()))
+        if lacking:
+            self.lacking.append((label, lacking, space))
+
     def _absent(self, space: Any, label: str, changed: set[str]) -> None:
         """Note names that the code may bind in `space`, where they are not there yet."""
         names = tuple(sorted(changed - space.keys()))
@@ -297,43 +342,6 @@ class Reach:
             self.effects.append(
                 (label, names, lambda: [space.get(each, Missing) for each in names])
             )
-
-
-def _defaults(function: FunctionType) -> list[tuple[str, Any]]:
-    """The parameters that have default values, with these."""
-    code, values = function.__code__, function.__defaults__ or ()
-    names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
-    return [*zip(names, values, strict=True), *(function.__kwdefaults__ or {}).items()]
-
-
-def code_of(function: Any) -> Any:
-    """The code of a function, a method or what `partial` makes; None for other objects."""
-    while isinstance(function, (MethodType, partial)):
-        function = function.func if isinstance(function, partial) else function.__func__
-    return own_attribute(function, "__code__")
-
-
-def _contents(cell: CellType) -> list[Any]:
-    try:
-        return [cell.cell_contents]
-    except ValueError:  # not bound yet
-        return []
-
-
-def _is_foreign(value: Any) -> bool:
-    return (value.__module__ or "").split(".")[0] in FOREIGN
-
-
-def _is_library(name: str | None) -> bool:
-    """Whether the module `name` holds nothing that a user changes."""
-    package = (name or "").split(".")[0]
-    return package in FOREIGN or package in sys.stdlib_module_names
-
-
-def _is_installed(name: str) -> bool:
-    """Whether users have the module from others: its numbers may be set, its code is not read."""
-    file = getattr(sys.modules.get(name), "__file__", None) or ""
-    return "site-packages" in file or "dist-packages" in file
 
 
 def _nothing(*_: Any) -> None:

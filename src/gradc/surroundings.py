@@ -83,14 +83,16 @@ class Surroundings:
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any]) -> None:
         reach = Reach(function, arguments)
         self._known = reach.seen
-        self._places = list(_places(reach))
+        read, lacking = list(_places(reach)), list(_lacking(reach))
+        self._places = [*read, *lacking]
         self._effects = [Place(*each, reach.lines) for each in reach.effects]
         self._rates = [
             Place(f"{type(each).__name__}: ", (), partial(_hyperparameters, each))
             for each in reach.optimizers
         ]
-        self._reads = [each.read for each in self._places]
-        self._values = [value for each in self._places for value in each.values]
+        self._reads = [each.read for each in read]
+        self._values = [value for each in read for value in each.values]
+        self._lacking = [(each.keys(), frozenset(names)) for _, names, each in reach.lacking]
         self._modules = reach.modules
         self._changes = Changes.count
         self._state = list(self._state_of_modules())
@@ -124,6 +126,9 @@ class Surroundings:
                 now += read()
         except (LookupError, ValueError, AttributeError):
             return False
+        for keys, names in self._lacking:
+            if not keys.isdisjoint(names):
+                return False
         alike = len(now) == len(self._values) and all(map(is_, now, self._values))
         return alike and (Changes.count == self._changes or not self._modules)
 
@@ -190,6 +195,16 @@ def _places(reach: Reach) -> Iterator[Place]:
         yield Place(label, names, read, reach.lines)
     for label, names, read in reach.containers:
         yield Place(label, names, read, reach.lines)
+
+
+def _lacking(reach: Reach) -> Iterator[Place]:
+    for label, names, space in reach.lacking:
+        read = partial(_looked_up, space, names)
+        yield Place(label, names, read, reach.lines)
+
+
+def _looked_up(space: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
+    return [space.get(each, Missing) for each in names]
 
 
 def _hyperparameters(optimizer: Any) -> list[Any]:

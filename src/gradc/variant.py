@@ -8,8 +8,8 @@ from typing import Any
 
 from .chance import random_states
 from .difference import compared, described
+from .lookup import code_of
 from .optimizer.again import EpochAgain
-from .reach import code_of
 from .signature import Call
 from .surroundings import Others, Surroundings
 from .tracer.replay import Replay
@@ -46,7 +46,8 @@ class Variant:
         if others:
             if self._is_stateful() and any(id(each) in others for each in pinned.values()):
                 return False
-            known = {id(others.get(key, each)): None for key, each in self.known.items()}.keys()
+            now = [others.get(key, each) for key, each in self.known.items()]
+            known = {id(each): each for each in now}.keys()
             pinned = {place: others.get(id(each), each) for place, each in pinned.items()}
         if not pinned:
             return known.isdisjoint(map(id, tensors))
