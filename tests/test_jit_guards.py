@@ -403,3 +403,99 @@ def test_methods_that_no_name_calls():
         switch.factor, switch.on = factor, on
         assert apply(numbers(1)).item() == compared(numbers(1)).item() == expected
         assert inside(numbers(1)).item() == through(numbers(1)).item() == factor
+
+
+# ---- arrays changed in place
+
+
+class Holder:
+    def __init__(self, array):
+        self.array = array
+        self.many = {"array": array}
+
+    def first(self):
+        return float(self.array[0])
+
+
+class Offset(M.Module):
+    def __init__(self, array):
+        super().__init__()
+        self.array = array
+
+    def forward(self, x):
+        return x * float(self.array[0])
+
+
+def array_users(a):
+    """Functions of (x, given) that give x a[0], and what is `given`."""
+    holder, module = Holder(a), Offset(a)
+    return {
+        "closed over": (lambda x, _: x * a[0], None),
+        "by a branch": (lambda x, _: x * 5 if a[0] > 4 else x * 1, None),
+        "a mean": (lambda x, _: x * float(a[:1].mean()), None),
+        "an argument": (lambda x, given: x * float(given[0]), a),
+        "in a dict": (lambda x, given: x * float(given["a"][0]), {"a": a}),
+        "an attribute": (lambda x, _: x * float(holder.array[0]), None),
+        "in a dict of an object": (lambda x, _: x * float(holder.many["array"][0]), None),
+        "in a method": (lambda x, _: x * holder.first(), None),
+        "in an argument": (lambda x, given: x * given.first(), holder),
+        "in a module": (lambda x, _: module(x), None),
+    }
+
+
+@pytest.mark.parametrize("name", [*array_users(np.ones(2))])
+def test_elements_of_arrays_are_looked_at(name):
+    a = np.array([1.0, 2.0])
+    function, given = array_users(a)[name]
+    times = trace(function)
+    assert [times(numbers(1), given).item() for _ in range(3)] == [1, 1, 1]
+    a[0] = 5
+    assert [times(numbers(1), given).item() for _ in range(3)] == [5, 5, 5]
+    a[0] = 1
+    assert times(numbers(2), given).item() == 2
+    assert times.statistics().traced == 2
+    assert times.statistics().replayed == 5
+    assert "traced: elements have changed of " in times.explain()
+
+
+def test_elements_that_are_not_numbers_and_other_arrays():
+    from array import array
+
+    objects = np.array([1.0, None], object)
+    raw, typed = bytearray(b"\x01\x02"), array("d", [1.0, 2.0])
+    for kept, new in ((objects, 5.0), (raw, 5), (typed, 5.0)):
+        times = trace(lambda x, kept=kept: x * kept[0])
+        assert [times(numbers(1)).item() for _ in range(2)] == [1, 1]
+        kept[0] = new
+        assert [times(numbers(1)).item() for _ in range(2)] == [5, 5]
+
+
+def test_shapes_and_not_a_number():
+    a = np.array([np.nan, 2.0, 3.0, 4.0])
+    times = trace(lambda x: x * len(a))
+    assert [times(numbers(1)).item() for _ in range(2)] == [4, 4]
+    a.shape = (2, 2)
+    assert times(numbers(1)).item() == 2
+    assert times.statistics().traced == 2
+    assert times.statistics().replayed == 1
+
+
+def test_a_large_array_is_read_at_every_call():
+    a = np.ones(200_000)
+    times = trace(lambda x: x * float(a[0]))
+    for value in (1.0, 1.0, 5.0, 6.0):
+        a[0] = value
+        assert times(numbers(1)).item() == value
+    assert times.statistics().replayed == 0
+    assert "reaches arrays of 1600000 bytes, which may be changed in place: a" in times.explain()
+
+
+def test_a_function_that_changes_an_array():
+    a = np.zeros(2)
+
+    def counted(x):
+        a[0] += 1
+        return x * float(a[0])
+
+    times = trace(counted)
+    assert [times(numbers(1)).item() for _ in range(4)] == [1, 2, 3, 4]

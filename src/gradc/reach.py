@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
@@ -50,6 +51,8 @@ CONSTRUCTORS = {"__init__", "__post_init__"}
 
 DESCRIPTORS = (property, classmethod, staticmethod, FunctionType, MemberDescriptorType)
 
+ARRAYS = (np.ndarray, bytearray, array, memoryview)
+
 WRAPPER = {"function", "__wrapped__"}
 """Attributes of what wraps a function that are not set by users."""
 
@@ -66,9 +69,9 @@ class Reach:
 
     `cells` are closed-over variables by name; `namespaces` are what else is read: a label, names,
     and what gives their values; `lacking` are names that would hide what is read, where they are
-    not; `containers` are lists and dicts; `seen` are all objects by identity.
-    `effects` are things that the code may change though it never reads them, and `lines` says
-    where in the code names stand.
+    not; `containers` are lists and dicts, `arrays` what holds numbers; `seen` are all objects by
+    identity. `effects` are things that the code may change though it never reads them, and `lines`
+    says where in the code names stand.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any]) -> None:
@@ -101,6 +104,7 @@ class Reach:
         self.namespaces: list[tuple[str, tuple[str, ...], Read]] = []
         self.lacking: list[tuple[str, tuple[str, ...], Mapping[str, Any]]] = []
         self.containers: list[tuple[str, tuple[str, ...], Read]] = []
+        self.arrays: list[tuple[str, Any]] = []
         self.effects: list[tuple[str, tuple[str, ...], Read]] = []
         self.modules: list[Module] = []
         self.optimizers: list[Optimizer] = []
@@ -223,8 +227,12 @@ class Reach:
             self._visit(each, f"{label}[{key!r}]", depth)
 
     def _array(self, value: Any, label: str, depth: int) -> None:
-        if value.size <= LARGEST and value.dtype != object:
-            self.effects.append((f"{label}: ", (), lambda: [value.tobytes()]))
+        self.arrays.append((label, value))
+        if type(value) not in ARRAYS:
+            self._object(value, label, depth)
+        if isinstance(value, np.ndarray) and value.dtype.hasobject and value.size <= LARGEST:
+            for each in value.flat:
+                self._visit(each, label, depth)
 
     def _python_module(self, value: ModuleType, label: str, depth: int) -> None:
         if is_library(value.__name__):
@@ -358,7 +366,7 @@ _FOLLOWED: tuple[tuple[Any, Callable[[Reach, Any, str, int], None]], ...] = (
     (Optimizer, Reach._optimizer),
     (LRScheduler, Reach._schedule),
     ((dict, list, tuple, set, frozenset, deque), Reach._container),
-    (np.ndarray, Reach._array),
+    (ARRAYS, Reach._array),
     (ModuleType, Reach._python_module),
     (type, Reach._class),
     (object, Reach._object),

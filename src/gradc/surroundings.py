@@ -12,11 +12,16 @@ from functools import partial
 from operator import is_
 from typing import Any
 
+import numpy as np
+
 from .module.tree import OWN, Changes
 from .reach import Missing, Reach
 from .tracer.grad_manager import GradManager
 from .tracer.structure import same_plain
 from .tracer.tensor import Tensor
+
+LARGEST_ARRAYS = 1 << 20
+"""Arrays of more bytes in all are not compared at every call: the function is not replayed."""
 
 Others = dict[int, Tensor]
 """Tensors that stand now where others stood, by the identity of these."""
@@ -71,10 +76,44 @@ class Place:
         return self.names or tuple(map(str, range(len(self.values))))
 
     def _line(self, name: str) -> str:
-        """Where in the code the name stands, or that of what holds it."""
-        parts = [name, *reversed(self.label.removesuffix(": ").rstrip(".").split("."))]
-        found = next((self.lines[each] for each in parts if each in self.lines), "")
-        return f" (at {found})" if found else ""
+        return _line(self.lines, self.label, name)
+
+
+def _line(lines: Mapping[str, str], label: str, name: str = "") -> str:
+    """Where in the code the name stands, or that of what holds it."""
+    parts = [name, *reversed(label.removesuffix(": ").rstrip(".").split("."))]
+    found = next((lines[each] for each in parts if each in lines), "")
+    return f" (at {found})" if found else ""
+
+
+class Elements:
+    """The elements of an array, which may be changed in place."""
+
+    __slots__ = ("_array", "_kept", "_look", "_seen", "label", "size")
+
+    def __init__(self, label: str, array: Any, lines: Mapping[str, str]) -> None:
+        self.label = f"{label or 'an argument'}{_line(lines, label.partition('[')[0])}"
+        self._array = array
+        self._look = _as_array if isinstance(array, np.ndarray) else _as_bytes
+        self.size = array.nbytes if hasattr(array, "nbytes") else len(memoryview(array).cast("B"))
+        self._seen = self._look(array) if self.size <= LARGEST_ARRAYS else ()
+        objects = isinstance(array, np.ndarray) and array.dtype.hasobject
+        self._kept = array.tolist() if objects else None  # objects are told by their addresses
+
+    def unchanged(self) -> bool:
+        """Whether they are what they were."""
+        try:
+            return self._look(self._array) == self._seen
+        except ValueError:  # a view that was released
+            return False
+
+
+def _as_array(array: Any) -> tuple[Any, ...]:
+    return array.tobytes(), array.shape, array.dtype
+
+
+def _as_bytes(array: Any) -> tuple[Any, ...]:
+    return (bytes(array),)
 
 
 class Surroundings:
@@ -93,7 +132,10 @@ class Surroundings:
         self._reads = [each.read for each in read]
         self._values = [value for each in read for value in each.values]
         self._lacking = [(each.keys(), frozenset(names)) for _, names, each in reach.lacking]
+        self._elements = [Elements(*each, reach.lines) for each in reach.arrays]
+        self.large = self._large_arrays()
         self._modules = reach.modules
+        self._nothing = not (read or lacking or self._elements or reach.modules)
         self._changes = Changes.count
         self._state = list(self._state_of_modules())
         held = [each for _, each in self._state]
@@ -118,7 +160,7 @@ class Surroundings:
 
     def unchanged(self) -> bool:
         """Whether all is as it was, by a quick look."""
-        if not self._reads and not self._modules:
+        if self._nothing:
             return True
         now: list[Any] = []
         try:
@@ -128,6 +170,9 @@ class Surroundings:
             return False
         for keys, names in self._lacking:
             if not keys.isdisjoint(names):
+                return False
+        for each in self._elements:
+            if not each.unchanged():
                 return False
         alike = len(now) == len(self._values) and all(map(is_, now, self._values))
         return alike and (Changes.count == self._changes or not self._modules)
@@ -143,6 +188,9 @@ class Surroundings:
                     mixed = id(old) in others and id(old) in self._held
                     if mixed or others.get(id(old), new) is not new:
                         return f"{place.label}{name} is the tensor that stands for another too"
+        for each in self._elements:
+            if not each.unchanged():
+                return f"elements have changed of {each.label}"
         return self._changed_module()
 
     def changed_by_itself(self, scheduled: bool) -> str | None:
@@ -165,6 +213,15 @@ class Surroundings:
             if each is value:
                 return name
         return None
+
+    def _large_arrays(self) -> str | None:
+        """In words, which arrays are too large to be compared; these are not looked at."""
+        count = sum(each.size for each in self._elements)
+        if count <= LARGEST_ARRAYS:
+            return None
+        largest = max(self._elements, key=lambda each: each.size)
+        self._elements = []
+        return f"reaches arrays of {count} bytes, which may be changed in place: {largest.label}"
 
     def _changed_module(self, looked_into: bool = False) -> str | None:
         """What of a module has changed; inside containers only where they are `looked_into`."""

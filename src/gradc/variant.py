@@ -89,6 +89,8 @@ def recorded(
     if outcome is not None:
         if changed:
             reason = f"changes Python state: {changed}"
+        elif surroundings.large:
+            reason = surroundings.large
         elif unknown := _unnamed_manager(trace, surroundings):
             reason = unknown
         elif random_states(surroundings.objects()) != drawn:
