@@ -499,3 +499,27 @@ def test_a_function_that_changes_an_array():
 
     times = trace(counted)
     assert [times(numbers(1)).item() for _ in range(4)] == [1, 2, 3, 4]
+
+
+def test_elements_are_left_alone_where_the_function_is_called_anyway():
+    a = np.array([1.0, 2.0])
+    summed = trace(lambda x, given: (x * gradc.tensor(given)).sum())
+    for value in (1.0, 5.0, 6.0):
+        a[0] = value
+        assert summed(numbers(1, 1), a).item() == value + 2
+    assert summed.statistics().traced == 1
+
+
+def test_a_property_of_the_class_of_a_class():
+    class Kind(type):
+        @property
+        def k(cls):
+            return cls.hidden
+
+    class Options(metaclass=Kind):
+        hidden = 1.0
+
+    times = trace(lambda x: x * Options.k)
+    assert [times(numbers(1)).item() for _ in range(2)] == [1, 1]
+    Options.hidden = 2.0
+    assert times(numbers(1)).item() == 2

@@ -250,6 +250,9 @@ class Reach:
         self._class_attributes(value, label, depth)
         if not is_installed(value.__module__):
             self._methods_of(value, depth, CALLED | CONSTRUCTORS)
+        if not is_library(type(value).__module__):
+            self._class_attributes(type(value), type(value).__name__, depth)
+            self._methods_of(type(value), depth, CALLED)
 
     def _class_attributes(self, value: type, label: str, depth: int) -> set[str]:
         """Read what the class has of the names; gives which these are."""

@@ -203,6 +203,10 @@ class Surroundings:
         found = next(filter(None, (each.difference(None) for each in places)), None)
         return found or self.difference() or self._changed_module(looked_into=True)
 
+    def leave_arrays(self) -> None:
+        """Look at no elements any more: the function runs at every call anyway."""
+        self._elements = []
+
     def name_of(self, value: Any) -> str | None:
         """What `value` is called where it is found."""
         for place in self._places:
@@ -220,7 +224,7 @@ class Surroundings:
         if count <= LARGEST_ARRAYS:
             return None
         largest = max(self._elements, key=lambda each: each.size)
-        self._elements = []
+        self.leave_arrays()
         return f"reaches arrays of {count} bytes, which may be changed in place: {largest.label}"
 
     def _changed_module(self, looked_into: bool = False) -> str | None:

@@ -103,6 +103,8 @@ def recorded(
     replay = None
     if outcome is not None and reason is None:
         replay = Replay(outcome, len(call.tensors))
+    else:
+        surroundings.leave_arrays()
     trace.forget()
     types = call.key if len(call.key) == 2 + len(call.tensors) and not kwargs else []
     told = reason or ""
