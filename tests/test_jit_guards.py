@@ -523,3 +523,47 @@ def test_a_property_of_the_class_of_a_class():
     assert [times(numbers(1)).item() for _ in range(2)] == [1, 1]
     Options.hidden = 2.0
     assert times(numbers(1)).item() == 2
+
+
+# ---- containers
+
+
+def test_keys_of_dicts_are_looked_at():
+    held = {"a": 1.0, "b": 2.0}
+    times = trace(lambda x: x * held["a"] * held.get("c", 10.0))
+    assert [times(numbers(1)).item() for _ in range(2)] == [10, 10]
+    held.clear()
+    held.update(b=1.0, a=2.0)
+    assert times(numbers(1)).item() == 20
+    held.clear()
+    held.update(c=1.0, a=2.0)
+    assert times(numbers(1)).item() == 2
+    assert "held: key 0 is 'b', not 'a'" in times.explain()
+
+
+def test_attributes_of_containers():
+    class Numbers(list):
+        pass
+
+    class Options(dict):
+        pass
+
+    for made in (Numbers([1.0]), Options(a=1.0)):
+        made.k = 1.0
+        times = trace(lambda x, made=made: x * made.k)
+        assert times(numbers(1)).item() == 1
+        made.k = 5.0
+        assert times(numbers(1)).item() == 5
+
+
+def test_a_slot_is_filled():
+    class Slotted:
+        __slots__ = ("k",)
+
+    c = Slotted()
+    times = trace(lambda x: x * getattr(c, "k", 1.0))
+    assert [times(numbers(1)).item() for _ in range(2)] == [1, 1]
+    c.k = 5.0
+    assert times(numbers(1)).item() == 5
+    c.k = 6.0
+    assert times(numbers(1)).item() == 6

@@ -51,6 +51,8 @@ CONSTRUCTORS = {"__init__", "__post_init__"}
 
 DESCRIPTORS = (property, classmethod, staticmethod, FunctionType, MemberDescriptorType)
 
+BUILT_IN = ("builtins", "collections")
+
 ARRAYS = (np.ndarray, bytearray, array, memoryview)
 
 WRAPPER = {"function", "__wrapped__"}
@@ -211,6 +213,8 @@ class Reach:
     # ---- other objects
 
     def _container(self, value: Any, label: str, depth: int) -> None:
+        if type(value).__module__ not in BUILT_IN:
+            self._object(value, label, depth)
         if len(value) > LARGEST:
             return
         if not isinstance(value, (tuple, frozenset)):
@@ -322,6 +326,9 @@ class Reach:
             self.namespaces.append((label, several, partial(attrgetter(*several), value)))
             for name in names:
                 self._visit(held[name], f"{label}{name}", 1)
+        unset = tuple(sorted((listed & self._asked) - set(names)))
+        if unset:
+            self.namespaces.append((label, unset, partial(_slots_in, value, unset)))
 
     def _methods_of(self, value: type, depth: int, always: set[str]) -> None:
         if (value, len(always)) in self._called:
@@ -353,6 +360,10 @@ class Reach:
             self.effects.append(
                 (label, names, lambda: [space.get(each, Missing) for each in names])
             )
+
+
+def _slots_in(value: Any, names: Iterable[str]) -> list[Any]:
+    return [own_attribute(value, each, Missing) for each in names]
 
 
 def _nothing(*_: Any) -> None:
