@@ -567,3 +567,19 @@ def test_a_slot_is_filled():
     assert times(numbers(1)).item() == 5
     c.k = 6.0
     assert times(numbers(1)).item() == 6
+
+
+# ---- functions
+
+
+def test_a_function_gets_other_code():
+    def inner(x, k=1.0):
+        return x * k
+
+    times = trace(lambda x: inner(x))
+    assert [times(numbers(1)).item() for _ in range(2)] == [1, 1]
+    inner.__defaults__ = (5.0,)
+    assert times(numbers(1)).item() == 5
+    inner.__code__ = (lambda x, k: x + k).__code__
+    assert times(numbers(1)).item() == 6
+    assert "inner.__code__ is another object" in times.explain()

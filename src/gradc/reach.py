@@ -51,6 +51,9 @@ CONSTRUCTORS = {"__init__", "__post_init__"}
 
 DESCRIPTORS = (property, classmethod, staticmethod, FunctionType, MemberDescriptorType)
 
+PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+"""What a function is made of, which tools that reload sources put in place of what it was."""
+
 BUILT_IN = ("builtins", "collections")
 
 ARRAYS = (np.ndarray, bytearray, array, memoryview)
@@ -137,6 +140,10 @@ class Reach:
         if is_foreign(function):
             return
         code = function.__code__
+        if code is not self._body:
+            parts = PARTS if function.__kwdefaults__ else PARTS[:2]
+            read: Read = partial(attrgetter(*parts), function)
+            self.namespaces.append((f"{label or function.__name__}.", parts, read))
         names = names_in(code, code is self._body)
         for name, line in names.lines.items():
             self.lines.setdefault(name, line)
