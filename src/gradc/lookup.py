@@ -39,13 +39,14 @@ def defaults_of(function: FunctionType) -> list[tuple[str, Any]]:
 
 def functions_in(found: Any) -> list[Any]:
     """The functions of the user in an entry of a class."""
-    if isinstance(found, property):
+    kind, each = type(found), [found]
+    if issubclass(kind, property):
         each = [found.fget, found.fset, found.fdel]
-    elif isinstance(found, (classmethod, staticmethod)):
+    elif issubclass(kind, (classmethod, staticmethod)):
         each = [found.__func__]
-    else:
-        each = [found.func if isinstance(found, (cached_property, partialmethod)) else found]
-    made = [function for function in each if isinstance(function, FunctionType)]
+    elif issubclass(kind, (cached_property, partialmethod)):
+        each = [found.func]
+    made = [function for function in each if type(function) is FunctionType]
     return [function for function in made if not _is_generated(function)]
 
 

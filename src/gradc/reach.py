@@ -282,9 +282,9 @@ class Reach:
                 appended = self._appended & space.keys()
                 self._to_append += [(f"{label}.{n}", space[n]) for n in appended]
                 for name in sorted(names):
-                    if not isinstance(space[name], DESCRIPTORS):
+                    if not issubclass(type(space[name]), DESCRIPTORS):
                         self._visit(space[name], f"{label}.{name}", depth)
-            found |= {each for each in names if not isinstance(space[each], cached_property)}
+            found |= {each for each in names if type(space[each]) is not cached_property}
         return found
 
     def _object(self, value: Any, label: str, depth: int) -> None:
@@ -299,8 +299,9 @@ class Reach:
         found = self._class_attributes(kind, kind.__name__, depth)
         self._methods_of(kind, depth, CALLED)
         if space is not None:
-            read: Read = partial(attrgetter("__class__", "__dict__"), value)
-            self.namespaces.append((label, ("__class__", "__dict__"), read))
+            if vars(object)["__getattribute__"] is kind.__getattribute__:
+                read: Read = partial(attrgetter("__class__", "__dict__"), value)
+                self.namespaces.append((label, ("__class__", "__dict__"), read))
             self._attributes_in(space, label, depth, found)
         self._slots(value, label, self._attributes | self._methods | self._changed)
 

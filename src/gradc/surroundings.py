@@ -141,7 +141,7 @@ class Surroundings:
         held = [each for _, each in self._state]
         for optimizer in reach.optimizers:
             held += [each for group in optimizer.param_groups for each in group["params"]]
-        self._held = {id(each): each for each in held if isinstance(each, Tensor)}
+        self._held = {id(each): each for each in held if issubclass(type(each), Tensor)}
 
     def knows(self, value: Any) -> bool:
         """Whether `value` is an object found here, the same at every call."""
@@ -150,9 +150,9 @@ class Surroundings:
     def tensors(self) -> dict[int, Tensor]:
         """The tensors that the function can come upon, by identity."""
         found = [*self._known.values(), *self._held.values()]
-        for manager in [each for each in found if isinstance(each, GradManager)]:
+        for manager in [each for each in found if issubclass(type(each), GradManager)]:
             found += manager.attached_tensors()
-        return {id(each): each for each in found if isinstance(each, Tensor)}
+        return {id(each): each for each in found if issubclass(type(each), Tensor)}
 
     def objects(self) -> list[Any]:
         """All objects that were found."""
