@@ -154,7 +154,7 @@ class Traced:
     ) -> Any:
         """The result by the program of a trace, or STALE."""
         replay = variant.replay
-        if replay is None or not variant.holds(tensors, others):
+        if replay is None or (variant.known and not variant.holds(tensors, others)):
             return STALE
         closed = replay.replaced(others) if others else None
         if others and closed is None:
