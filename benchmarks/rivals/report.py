@@ -187,6 +187,18 @@ def page(results: Results) -> str:
         for workload, part in results.failures.items()
         for contender, reason in part.items()
     ]
+    measured = {
+        contender
+        for by_threads in results.steps.values()
+        for part in by_threads.values()
+        for contender in part
+    }
+    left_out += [
+        (f"{framework.name} {variant}", "all workloads", "not measured this time")
+        for framework in FRAMEWORKS
+        for variant in framework.variants
+        if framework.name not in results.left_out and f"{framework.name} {variant}" not in measured
+    ]
     return _rendered(
         "performance.md.j2",
         results=results,
