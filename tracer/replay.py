@@ -258,25 +258,50 @@ class Replay:
         if not self._fits(boxes, closed):
             return STALE
         buffers = [boxes[k]._buffer or boxes[k].settled() for k in self._read]
+        try:
+            fresh = self._done(boxes, buffers) if self.stateful else self._computed(buffers)
+        except BoundsError as error:
+            error.undone = True
+            raise
+        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes, containers, [])
+
+    def _computed(self, buffers: list[Buffer]) -> list[Tensor]:
+        """The new tensors of a replay that does nothing beside computing them."""
+        return self._fresh_of(self._run(buffers, *self._numbers()))
+
+    def _done(self, boxes: list[Tensor], buffers: list[Buffer]) -> list[Tensor]:
+        """The new tensors, after everything was done and written, or nothing."""
         commit = None
         self._numbers.begin()
         try:
-            floats, ints = self._numbers()
-            if self._program is not None:
-                inputs = buffers if len(buffers) == self._inputs else buffers[: self._inputs]
-                buffers = self._program(inputs, floats, ints) + buffers
+            buffers = self._run(buffers, *self._numbers())
             commit = _Commit(self, boxes, buffers)
             commit.write()
-        except BaseException as error:
+        except BaseException:
             if commit is not None:
                 commit.write()  # an interrupt in between comes when all is written
             else:
                 self._numbers.undo()
-            if isinstance(error, BoundsError):
-                error.undone = True
             raise
-        fresh = commit.fresh
-        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes, containers, [])
+        return commit.fresh
+
+    def _run(self, buffers: list[Buffer], floats: list[float], ints: list[int]) -> list[Buffer]:
+        """What the program makes, followed by what it may read."""
+        if self._program is None:
+            return buffers
+        inputs = buffers if len(buffers) == self._inputs else buffers[: self._inputs]
+        return self._program(inputs, floats, ints) + buffers
+
+    def _fresh_of(self, values: list[Buffer]) -> list[Tensor]:
+        """The new tensors around their buffers."""
+        made = []
+        for cls, leaf, value, name in self._fresh:
+            tensor = cls.__new__(cls)
+            tensor._node, tensor._recording, tensor._buffer = leaf, None, values[value]
+            if name:
+                tensor.name = name
+            made.append(tensor)
+        return made
 
     def _looked_up(self, boxes: list[Tensor]) -> bool:
         """Append the gradients that are read to `boxes`; False where they are not as they were."""
@@ -338,14 +363,7 @@ class _Commit:
     """What a replay leaves behind, `fresh` tensors among it; `write` may be done twice."""
 
     def __init__(self, replay: Replay, boxes: list[Tensor], values: list[Buffer]) -> None:
-        self.fresh: list[Tensor] = []
-        for cls, leaf, value, name in replay._fresh:
-            tensor = cls.__new__(cls)
-            tensor._node, tensor._recording, tensor._buffer = leaf, None, values[value]
-            if name:
-                tensor.name = name
-            self.fresh.append(tensor)
-        fresh = self.fresh
+        fresh = self.fresh = replay._fresh_of(values)
         self._writes = [(boxes[k], leaf, values[value]) for k, leaf, value in replay._writes]
         self._grads = [
             (
