@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from sys import getrefcount
 from typing import Any
 
 from ..tracer.buffer import Buffer, rounded
@@ -15,34 +17,71 @@ from .library import FFI, load_function
 from .manifest import Manifest
 from .support import runtime
 
+SMALL = 1 << 16
+"""Programs that write no more bytes, results and scratch memory, do so in the same places again."""
+
+_pointer: Any = Buffer.__dict__["pointer"].__get__
+_owned: Any = Buffer.__dict__["_owned"].__get__
+
+ALONE: int = max(map(getrefcount, [object()]))
+"""What is counted where nothing but a list holds an object."""
+
 
 class _Frame:
-    """The tables that one call hands over; calls that run at the same time have one each.
+    """What one call hands over; calls that run at the same time have one each.
 
-    `filled` are the pointers that stand there, `numbers` the lists that were copied last.
+    `written` are the buffers that the program writes: its outputs, and scratch memory where it
+    needs that. What else stands in the tables already is not entered again: `_filled` are the
+    pointers to inputs, `_numbers` the lists that were copied last.
     """
 
-    __slots__ = ("error", "filled", "floats", "ints", "numbers", "pointers", "table")
+    __slots__ = (
+        *("_alone", "_begin", "_filled", "_floats", "_ints", "_numbers", "_pointers"),
+        *("arguments", "error", "written"),
+    )
 
     def __init__(self, manifest: Manifest) -> None:
         count = manifest.inputs + len(manifest.outputs) + 1
-        self.pointers = FFI.new("uintptr_t[]", count)
-        self.table = FFI.cast("void **", self.pointers)
-        self.floats = FFI.new("double[]", max(manifest.floats, 1))
-        self.ints = FFI.new("int64_t[]", max(manifest.ints, 1))
+        self._begin = manifest.inputs
+        self._pointers = FFI.new("uintptr_t[]", count)
+        self._floats = FFI.new("double[]", max(manifest.floats, 1))
+        self._ints = FFI.new("int64_t[]", max(manifest.ints, 1))
+        self._filled: list[int] = []
+        self._numbers: tuple[Any, Any] = (None, None)
+        self._alone: list[int] = []
+        self.written: list[Buffer] = []
         self.error = FFI.new("gradc_error *")
-        self.filled: list[int] = []
-        self.numbers: tuple[Any, Any] = (None, None)
+        table = FFI.cast("void **", self._pointers)
+        self.arguments = (table, self._floats, self._ints, runtime(), self.error)
 
-    def fill(self, pointers: list[int], floats: Sequence[float], ints: Sequence[int]) -> None:
-        """Enter what a call hands over; what stands there already is not written again."""
-        if pointers != self.filled:
-            self.pointers[0 : len(pointers)] = pointers
-            self.filled = pointers
-        if floats is not self.numbers[0] or ints is not self.numbers[1]:
-            self.floats[0 : len(floats)] = floats
-            self.ints[0 : len(ints)] = ints
-            self.numbers = (floats, ints)
+    def fill(self, inputs: Sequence[Buffer], floats: Sequence[float], ints: Sequence[int]) -> None:
+        """Enter what a call hands over beside what is written."""
+        pointers = [*map(_pointer, inputs)]
+        if pointers != self._filled:
+            self._pointers[0 : len(pointers)] = pointers
+            self._filled = pointers
+        if floats is not self._numbers[0] or ints is not self._numbers[1]:
+            self._floats[0 : len(floats)] = floats
+            self._ints[0 : len(ints)] = ints
+            self._numbers = (floats, ints)
+
+    def is_free(self) -> bool:
+        """Whether nobody else holds what was written, or a view of it."""
+        written = self.written
+        return [*map(getrefcount, written)] == self._alone and all(map(_owned, written))
+
+    def renew(self, sizes: Sequence[int]) -> None:
+        """Write to buffers of these `sizes`, those of before unless somebody else holds them."""
+        written, counts = self.written, [*map(getrefcount, self.written)]
+        if written:
+            for place, each in enumerate(counts):
+                if each != ALONE or not written[place]._owned:
+                    written[place] = Buffer.of_size(sizes[place])
+        else:
+            self.written = [Buffer.of_size(each) for each in sizes]
+            self._alone = [ALONE] * len(sizes)
+        end = self._begin + len(sizes)
+        self._pointers[self._begin : end] = [*map(_pointer, self.written)]
 
 
 class Program:
@@ -55,12 +94,13 @@ class Program:
         self._graph = graph
         self._manifest = manifest
         self._function = load_function(path, manifest.entry)
-        self._runtime = runtime()
-        self._frames: list[_Frame] = []
-        self._own = [number for number, _ in enumerate(manifest.outputs)]
+        self._frames: deque[_Frame] = deque()
+        self._outputs = len(manifest.outputs)
         self._sizes = [rounded(each) for each in manifest.outputs]
-        self._arena = rounded(manifest.arena) if manifest.arena else 0
-        self._direct = manifest.results == tuple(("output", number) for number in self._own)
+        if manifest.arena:
+            self._sizes.append(rounded(manifest.arena))
+        self._keeps = sum(self._sizes) <= SMALL
+        self._direct = manifest.results == tuple(("output", k) for k in range(self._outputs))
         self.path = path
         self.status = status
         _Registry.add(self)
@@ -69,25 +109,38 @@ class Program:
         self, inputs: Sequence[Buffer], floats: Sequence[float], ints: Sequence[int]
     ) -> list[Buffer]:
         """Run the program; its outputs' buffers. Raises BoundsError for a place out of range."""
-        make = Buffer.of_size
-        outputs = [make(size) for size in self._sizes]
-        pointers = [each.pointer for each in inputs]
-        pointers += [each.pointer for each in outputs]
-        arena = make(self._arena) if self._arena else None
-        pointers.append(arena.pointer if arena is not None else 0)
-        try:
-            frame = self._frames.pop()
-        except IndexError:
-            frame = _Frame(self._manifest)
-        frame.fill(pointers, floats, ints)
-        code = self._function(frame.table, frame.floats, frame.ints, self._runtime, frame.error)
-        if code:
+        frame = self._frame()
+        frame.fill(inputs, floats, ints)
+        if self._function(*frame.arguments):
             raise self._fault(frame.error)
+        outputs = frame.written[: self._outputs]
+        if not self._keeps:
+            frame.written = []
         self._frames.append(frame)
         if self._direct:
             return outputs
         sources = {"input": inputs, "output": outputs}
         return [sources[kind][number] for kind, number in self._manifest.results]
+
+    def _frame(self) -> _Frame:
+        """A frame that no call uses, with buffers that nobody holds.
+
+        Of two that take turns, one usually has what the last call gave, and the other is free.
+        """
+        frames = self._frames
+        try:
+            frame = frames.popleft()
+            if self._keeps and frame.is_free():
+                return frame
+            if self._keeps:
+                frames.append(frame)
+                frame = _Frame(self._manifest) if len(frames) == 1 else frames.popleft()
+                if frame.written and frame.is_free():
+                    return frame
+        except IndexError:
+            frame = _Frame(self._manifest)
+        frame.renew(self._sizes)
+        return frame
 
     def _fault(self, error: Any) -> Exception:
         place = self._manifest.checks[error.node]

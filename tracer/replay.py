@@ -7,27 +7,22 @@ go. Nothing is written before the program has run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .action import Action, undo
-from .buffer import Buffer
-from .errors import BoundsError
+from .action import Action
 from .evaluation import Entry
 from .ir import Node, TensorType, node
 from .ops import sources
 from .outcome import Outcome
-from .structure import renumbered, unpacked
+from .replay_code import ABSENT, OWN, SAME, replay_code
+from .structure import renumbered
 from .tensor import Tensor
 from .tracing import Managed, Tracing
 from .value import concrete
 
 if TYPE_CHECKING:
     from .grad_manager import Callback, GradManager
-
-STALE = object()
-"""What a replay gives where something is not as it was: nothing was done."""
-
-ABSENT, OWN, SAME = range(3)
 
 
 class _Boxes:
@@ -117,40 +112,34 @@ class _Manager:
 
 
 class _Numbers:
-    """The run-time numbers: those that stay, and those that actions give."""
+    """The run-time numbers: those that stay, and those that actions give.
+
+    `last` are all numbers of the last call, where the actions gave `given`; one that gives the very
+    same list again gives the same numbers.
+    """
 
     def __init__(self, trace: Tracing, entry: Entry) -> None:
         self._floats = [trace.recording.floats[k] for k in entry.floats]
         self._ints = [trace.recording.ints[k] for k in entry.ints]
-        self._actions = trace.actions
+        self.actions = trace.actions
         self.checked = [each for each in trace.actions if type(each).check is not Action.check]
-        self.checks = [each.check for each in self.checked]
-        self._steps = [
-            (each.act, _targets(each, "f", entry.floats), _targets(each, "i", entry.ints))
+        self._targets = [
+            (_targets(each, "f", entry.floats), _targets(each, "i", entry.ints))
             for each in trace.actions
         ]
+        self.given: list[Any] = [None for _ in trace.actions]
+        self.last: tuple[list[float], list[int]] = (self._floats, self._ints)
 
-    def __call__(self) -> tuple[list[float], list[int]]:
-        """All numbers of a call, after everything that is done beside computing."""
-        if not self._steps:
-            return self._floats, self._ints
+    def of(self, *given: Sequence[float]) -> tuple[list[float], list[int]]:
+        """All numbers of a call, after the actions have `given` theirs."""
         floats, ints = self._floats.copy(), self._ints.copy()
-        for act, of_floats, of_ints in self._steps:
-            made = act()
+        for made, (of_floats, of_ints) in zip(given, self._targets, strict=True):
             for place, k in of_floats:
                 floats[place] = made[k]
             for place, k in of_ints:
                 ints[place] = made[k]  # type: ignore[call-overload]
-        return floats, ints
-
-    def begin(self) -> None:
-        """Nothing is done yet that could be undone."""
-        for each in self._actions:
-            each.acted = False
-
-    def undo(self) -> None:
-        """Take back what was done."""
-        undo(self._actions)
+        self.given, self.last = [*given], (floats, ints)
+        return self.last
 
 
 def _targets(action: Action, kind: str, slots: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -173,36 +162,36 @@ class Replay:
         assert entry is not None
         boxes = _Boxes(trace, arguments)
         slots = list(dict.fromkeys([*entry.inputs, *(~k for k in entry.places if k < 0)]))
-        self._closed = boxes.closed
-        self._types = boxes.types
-        self._alone = len(boxes.types) == arguments
-        self._looks = boxes.looks
-        self._varying = len(boxes.types) - len(boxes.closed)
-        self._read = [boxes.of_slot(each) for each in slots]
-        self._inputs = len(entry.inputs)
-        self._program = entry.run
-        self._numbers = _Numbers(trace, entry)
-        self._managers = [_Manager(each, boxes) for each in trace.managed_.values()]
+        self.closed = boxes.closed
+        self.types = boxes.types
+        self.alone = len(boxes.types) == arguments
+        self.looks = boxes.looks
+        self.varying = len(boxes.types) - len(boxes.closed)
+        self.read = [boxes.of_slot(each) for each in slots]
+        self.inputs = len(entry.inputs)
+        self.program = entry.run
+        self.numbers = _Numbers(trace, entry)
+        self.managers = [_Manager(each, boxes) for each in trace.managed_.values()]
         self._lay_out(outcome, boxes, [k if k >= 0 else ~slots.index(~k) for k in entry.places])
         owned = {boxes.numbers[each] for each in trace.owners}
-        self.adds = any(grad is not None for _, grad in self._grads)
-        self.adds |= any(number in owned for number, _, _ in self._writes)
-        self.stateful = bool(self._writes or self._grads or trace.actions or trace.attachments)
-        self._found = {id(each) for each in self._closed}
+        self.adds = any(grad is not None for _, grad in self.grads)
+        self.adds |= any(number in owned for number, _, _ in self.writes)
+        self.stateful = bool(self.writes or self.grads or trace.actions or trace.attachments)
+        self._found = {id(each) for each in self.closed}
         self.replaceable = self._read_only(trace, boxes)
 
     def _lay_out(self, outcome: Outcome, boxes: _Boxes, places: list[int]) -> None:
         """Say where the results go; buffers that were read follow those that the program makes."""
         trace = outcome.trace
-        made = len(trace.recording.results)
-        values = [k if k >= 0 else made + ~k for k in places]
+        self.made = len(trace.recording.results)
+        values = [k if k >= 0 else self.made + ~k for k in places]
         numbers = boxes.numbers
         fresh = len(outcome.tensors)
-        self._fresh = [
+        self.fresh = [
             (type(each), _leaf(each._node.type), value, each.name)
             for each, value in zip(outcome.tensors, values[:fresh], strict=True)
         ]
-        self._writes = [
+        self.writes = [
             (numbers[place], _leaf(trace.boxes[place]._node.type), value)
             for place, value in zip(trace.before, values[fresh:], strict=True)
         ]
@@ -210,11 +199,11 @@ class Replay:
         def renew(number: int) -> int:
             return number if number >= 0 else ~numbers[~number]
 
-        self._form = renumbered(outcome.form, numbers.__getitem__)
-        self._grads = [
+        self.form = renumbered(outcome.form, numbers.__getitem__)
+        self.grads = [
             (renew(owner), None if grad is None else renew(grad)) for owner, grad in outcome.grads
         ]
-        self._attachments = [
+        self.attachments = [
             (manager, numbers[trace.places[id(tensor)]], callbacks)
             for manager, tensor, callbacks in trace.attachments
         ]
@@ -222,15 +211,15 @@ class Replay:
     def _read_only(self, trace: Tracing, boxes: _Boxes) -> dict[int, int]:
         """The boxes, by identity, that are only read: any other of the same type would do."""
         concerned = {boxes.numbers[each] for each in (*trace.before, *trace.grads)}
-        for each in self._managers:
+        for each in self.managers:
             concerned.update(k for k, wanted in enumerate(each.wanted) if wanted is not None)
         return {
-            id(box): number for number, box in enumerate(self._closed) if number not in concerned
+            id(box): number for number, box in enumerate(self.closed) if number not in concerned
         }
 
     def replaced(self, others: dict[int, Tensor]) -> list[Tensor] | None:
         """The boxes of the function, with `others` in place of some; None where that won't do."""
-        closed = self._closed.copy()
+        closed = self.closed.copy()
         for key, tensor in others.items():
             if key in self.replaceable:
                 closed[self.replaceable[key]] = tensor
@@ -238,109 +227,33 @@ class Replay:
                 return None
         return closed
 
-    def __call__(
-        self,
-        arguments: list[Tensor],
-        closed: list[Tensor] | None = None,
-        containers: Sequence[Any] = (),
-        typed: bool = False,
-    ) -> Any:
-        """The result, or STALE.
-
-        `containers` are those among the arguments; `typed` says that the types of these are known
-        to fit.
+    @cached_property
+    def run(self) -> Callable[..., Any]:
+        """The replay: called with arguments, the boxes that are closed over or None, containers
+        among the arguments, and whether the types of these are known to fit; the result, or STALE.
         """
-        boxes = (closed or self._closed) + arguments
-        if self._looks and not self._looked_up(boxes):
-            return STALE
-        if not (typed and self._alone) and not self._typed(boxes):
-            return STALE
-        if not self._fits(boxes, closed):
-            return STALE
-        buffers = [boxes[k]._buffer or boxes[k].settled() for k in self._read]
-        try:
-            fresh = self._done(boxes, buffers) if self.stateful else self._computed(buffers)
-        except BoundsError as error:
-            error.undone = True
-            raise
-        return fresh[0] if self._form == 0 else unpacked(self._form, fresh, boxes, containers, [])
+        return replay_code(self)
 
-    def _computed(self, buffers: list[Buffer]) -> list[Tensor]:
-        """The new tensors of a replay that does nothing beside computing them."""
-        return self._fresh_of(self._run(buffers, *self._numbers()))
+    def typed(self, boxes: list[Tensor]) -> bool:
+        """Whether the boxes have the types of then."""
+        return [each._node.type.settled() for each in boxes] == self.types
 
-    def _done(self, boxes: list[Tensor], buffers: list[Buffer]) -> list[Tensor]:
-        """The new tensors, after everything was done and written, or nothing."""
-        commit = None
-        self._numbers.begin()
-        try:
-            buffers = self._run(buffers, *self._numbers())
-            commit = _Commit(self, boxes, buffers)
-            commit.write()
-        except BaseException:
-            if commit is not None:
-                commit.write()  # an interrupt in between comes when all is written
-            else:
-                self._numbers.undo()
-            raise
-        return commit.fresh
-
-    def _run(self, buffers: list[Buffer], floats: list[float], ints: list[int]) -> list[Buffer]:
-        """What the program makes, followed by what it may read."""
-        if self._program is None:
-            return buffers
-        inputs = buffers if len(buffers) == self._inputs else buffers[: self._inputs]
-        return self._program(inputs, floats, ints) + buffers
-
-    def _fresh_of(self, values: list[Buffer]) -> list[Tensor]:
-        """The new tensors around their buffers."""
-        made = []
-        for cls, leaf, value, name in self._fresh:
-            tensor = cls.__new__(cls)
-            tensor._node, tensor._recording, tensor._buffer = leaf, None, values[value]
-            if name:
-                tensor.name = name
-            made.append(tensor)
+    def attached(
+        self, boxes: list[Tensor]
+    ) -> dict[tuple[GradManager, Tensor], tuple[Callback, ...]]:
+        """The callbacks that the boxes of attachments, in their order, will have."""
+        made: dict[tuple[GradManager, Tensor], tuple[Callback, ...]] = {}
+        for box, (manager, _, added) in zip(boxes, self.attachments, strict=True):
+            before = made.get((manager, box)) or manager.callbacks_of(box) or ()
+            made[manager, box] = (*before, *added)
         return made
-
-    def _looked_up(self, boxes: list[Tensor]) -> bool:
-        """Append the gradients that are read to `boxes`; False where they are not as they were."""
-        for owner, kind, number in self._looks:
-            grad = boxes[owner].grad
-            if kind == ABSENT:
-                if grad is not None:
-                    return False
-            elif kind == SAME:
-                if grad is not boxes[number]:
-                    return False
-            elif isinstance(grad, Tensor):
-                boxes.append(grad)
-            else:
-                return False
-        return True
-
-    def _typed(self, boxes: list[Tensor]) -> bool:
-        if [each._node.type for each in boxes] == self._types:
-            return True
-        return [each._node.type.settled() for each in boxes] == self._types
-
-    def _fits(self, boxes: list[Tensor], closed: list[Tensor] | None) -> bool:
-        if (self._varying or closed) and len({*boxes}) != len(boxes):  # tensors hash by identity
-            return False
-        for manager in self._managers:
-            if not manager.fits(boxes, closed is not None):
-                return False
-        for check in self._numbers.checks:  # noqa: SIM110  # all(...) is slower
-            if not check():
-                return False
-        return True
 
     def difference(
         self, arguments: list[Tensor], closed: list[Tensor] | None, name: Callable[[Any], str]
     ) -> str:
         """In words, why this is stale; `name` says what tensors and managers are called."""
-        boxes = (closed or self._closed) + arguments
-        for owner, kind, number in self._looks:
+        boxes = (closed or self.closed) + arguments
+        for owner, kind, number in self.looks:
             grad, mine = boxes[owner].grad, f"{name(boxes[owner])}.grad"
             if kind == ABSENT and grad is not None:
                 return f"{mine} is there, and was None"
@@ -350,42 +263,13 @@ class Replay:
                 return f"{mine} is {'None' if grad is None else type(grad).__name__}"
             if kind == OWN:
                 boxes.append(grad)
-        for box, old in zip(boxes, self._types, strict=True):
+        for box, old in zip(boxes, self.types, strict=True):
             new = box._node.type.settled()
             if new != old:
                 return f"{name(box)} is {new}, not {old}"
-        found = [each.difference(boxes, name) for each in self._managers]
-        found += [each.difference() for each in self._numbers.checked if not each.check()]
+        found = [each.difference(boxes, name) for each in self.managers]
+        found += [each.difference() for each in self.numbers.checked if not each.check()]
         return next(filter(None, found), "tensors that were different are the same one")
-
-
-class _Commit:
-    """What a replay leaves behind, `fresh` tensors among it; `write` may be done twice."""
-
-    def __init__(self, replay: Replay, boxes: list[Tensor], values: list[Buffer]) -> None:
-        fresh = self.fresh = replay._fresh_of(values)
-        self._writes = [(boxes[k], leaf, values[value]) for k, leaf, value in replay._writes]
-        self._grads = [
-            (
-                fresh[owner] if owner >= 0 else boxes[~owner],
-                None if grad is None else fresh[grad] if grad >= 0 else boxes[~grad],
-            )
-            for owner, grad in replay._grads
-        ]
-        self._callbacks: dict[tuple[GradManager, Tensor], tuple[Callback, ...]] = {}
-        for manager, number, added in replay._attachments:
-            box = boxes[number]
-            before = self._callbacks.get((manager, box)) or manager.callbacks_of(box) or ()
-            self._callbacks[manager, box] = (*before, *added)
-
-    def write(self) -> None:
-        """Write what is changed, gradients among it, and attach what is attached."""
-        for box, leaf, buffer in self._writes:
-            box._node, box._recording, box._buffer = leaf, None, buffer
-        for holder, grad in self._grads:
-            holder.grad = grad
-        for (manager, box), callbacks in self._callbacks.items():
-            manager.attach_with(box, callbacks)
 
 
 def _leaf(kind: TensorType) -> Node:

@@ -21,14 +21,13 @@ from typing import Any
 from .difference import Told, compared, described, tensor_names
 from .lookup import code_of
 from .runtime.rebuilds import RebuildWarning
-from .signature import NODE_OF, Call
+from .signature import Call
 from .surroundings import Others
 from .tracer.accumulation import ADDING
-from .tracer.dtypes import default_float
 from .tracer.errors import BoundsError, GradcError, located
 from .tracer.layout import own_attribute
 from .tracer.recording import THREAD
-from .tracer.replay import STALE
+from .tracer.replay_code import STALE
 from .variant import Variant, recorded
 
 __all__ = [
@@ -107,8 +106,8 @@ class Traced:
             return self.function(*args, **kwargs)  # it belongs to what is recorded there
         last = self._last
         try:
-            if last is not None and last.types and not kwargs:
-                made = self._again(last, args)
+            if last is not None and not kwargs and last.fits(recording.quiet, args):
+                made = self._replay(last, args, None, (), True)
                 if made is not STALE:
                     return made
             call = self._call(args, kwargs)
@@ -134,23 +133,12 @@ class Traced:
         except RecursionError:
             raise _TooDeep from None
 
-    def _again(self, variant: Variant, args: tuple[Any, ...]) -> Any:
-        """The result for nothing but tensors, of the same types as last time."""
-        try:
-            types = [THREAD.quiet > 0, default_float(), *[NODE_OF(each).type for each in args]]
-        except TypeError:
-            return STALE
-        if types != variant.types or not variant.surroundings.unchanged():
-            return STALE
-        return self._run(variant, [*args], None, (), True)
-
     def _run(
         self,
         variant: Variant,
-        tensors: list[Any],
+        tensors: Sequence[Any],
         others: Others | None,
         containers: Sequence[Any],
-        typed: bool = False,
     ) -> Any:
         """The result by the program of a trace, or STALE."""
         replay = variant.replay
@@ -159,11 +147,27 @@ class Traced:
         closed = replay.replaced(others) if others else None
         if others and closed is None:
             return STALE
-        if replay.stateful:
-            with self._lock, ADDING if replay.adds else self._lock:
-                made = replay(tensors, closed, containers, typed)
+        return self._replay(variant, tensors, closed, containers, False)
+
+    def _replay(
+        self,
+        variant: Variant,
+        tensors: Sequence[Any],
+        closed: list[Any] | None,
+        containers: Sequence[Any],
+        typed: bool,
+    ) -> Any:
+        """The result, or STALE; `typed` says that the types of the arguments are known to fit."""
+        replay = variant.replay
+        assert replay is not None
+        if replay.adds:
+            with self._lock, ADDING:
+                made = replay.run(tensors, closed, containers, typed)
+        elif replay.stateful:
+            with self._lock:
+                made = replay.run(tensors, closed, containers, typed)
         else:
-            made = replay(tensors, closed, containers, typed)
+            made = replay.run(tensors, closed, containers, typed)
         if made is not STALE:
             self._replayed += 1
             self._last = variant

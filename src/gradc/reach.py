@@ -6,7 +6,6 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
-from operator import attrgetter, itemgetter
 from types import (
     CellType,
     FunctionType,
@@ -25,6 +24,7 @@ from .module import Module
 from .module.tree import OWN
 from .optimizer import LRScheduler, Optimizer
 from .origin import is_foreign, is_installed, is_library
+from .reads import Attributes, Elements, Keys, Names, Other, Read
 from .tracer.grad_manager import GradManager
 from .tracer.layout import ABSENT, own_attribute
 from .tracer.structure import is_plain
@@ -64,9 +64,6 @@ WRAPPER = {"function", "__wrapped__"}
 
 class Missing:
     """Stands for what is not there."""
-
-
-Read = Callable[[], Iterable[Any]]
 
 
 class Reach:
@@ -142,7 +139,7 @@ class Reach:
         code = function.__code__
         if code is not self._body:
             parts = PARTS if function.__kwdefaults__ else PARTS[:2]
-            read: Read = partial(attrgetter(*parts), function)
+            read = Attributes(function, parts)
             self.namespaces.append((f"{label or function.__name__}.", parts, read))
         names = names_in(code, code is self._body)
         for name, line in names.lines.items():
@@ -172,7 +169,7 @@ class Reach:
         if name in names.appended and name not in names.variables:
             self._to_append += [(name, each) for each in contents(cell)]
         if name in names.changed and not contents(cell):
-            self.effects.append(("", (name,), lambda: contents(cell) or [Missing]))
+            self.effects.append(("", (name,), Other(lambda: contents(cell) or [Missing])))
         if name not in names.variables | names.changed or not contents(cell):
             return
         taken = self.cells.get(name, cell) is not cell
@@ -225,12 +222,12 @@ class Reach:
         if len(value) > LARGEST:
             return
         if not isinstance(value, (tuple, frozenset)):
-            read: Read = value.values if isinstance(value, dict) else partial(list, value)
+            read = Elements(value)
             if self._only_changed:
                 self.effects.append((f"{label}: ", (), read))
             else:
                 if isinstance(value, dict):  # a key may stand where another stood
-                    self.containers.append((f"{label}: key ", (), value.keys))
+                    self.containers.append((f"{label}: key ", (), Keys(value)))
                 keys = value if isinstance(value, dict) else range(len(value))
                 self.containers.append((label, tuple([f"[{each!r:.40}]" for each in keys]), read))
         items = value.items() if isinstance(value, dict) else enumerate(value)
@@ -300,8 +297,8 @@ class Reach:
         self._methods_of(kind, depth, CALLED)
         if space is not None:
             if vars(object)["__getattribute__"] is kind.__getattribute__:
-                read: Read = partial(attrgetter("__class__", "__dict__"), value)
-                self.namespaces.append((label, ("__class__", "__dict__"), read))
+                kept = ("__class__", "__dict__")
+                self.namespaces.append((label, kept, Attributes(value, kept)))
             self._attributes_in(space, label, depth, found)
         self._slots(value, label, self._attributes | self._methods | self._changed)
 
@@ -330,13 +327,12 @@ class Reach:
         held = {name: own_attribute(value, name, ABSENT) for name in sorted(listed)}
         names = tuple(name for name, each in held.items() if each is not ABSENT)
         if names:
-            several = names * 2 if len(names) == 1 else names
-            self.namespaces.append((label, several, partial(attrgetter(*several), value)))
+            self.namespaces.append((label, names, Attributes(value, names)))
             for name in names:
                 self._visit(held[name], f"{label}{name}", 1)
         unset = tuple(sorted((listed & self._asked) - set(names)))
         if unset:
-            self.namespaces.append((label, unset, partial(_slots_in, value, unset)))
+            self.namespaces.append((label, unset, Other(partial(_slots_in, value, unset))))
 
     def _methods_of(self, value: type, depth: int, always: set[str]) -> None:
         if (value, len(always)) in self._called:
@@ -353,8 +349,7 @@ class Reach:
     def _read(self, space: Any, label: str, names: Iterable[str]) -> None:
         listed = tuple(sorted(names))
         if listed:
-            several = listed * 2 if len(listed) == 1 else listed  # for one, no tuple would be given
-            self.namespaces.append((label, several, partial(itemgetter(*several), space)))
+            self.namespaces.append((label, listed, Names(space, listed)))
 
     def _lack(self, space: Mapping[str, Any], label: str, names: set[str]) -> None:
         lacking = tuple(sorted(names - space.keys()))
@@ -366,7 +361,7 @@ class Reach:
         names = tuple(sorted(changed - space.keys()))
         if names:
             self.effects.append(
-                (label, names, lambda: [space.get(each, Missing) for each in names])
+                (label, names, Other(lambda: [space.get(each, Missing) for each in names]))
             )
 
 

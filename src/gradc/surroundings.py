@@ -8,15 +8,16 @@ objects found there and among the arguments; and everything in modules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from operator import is_
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from .module.tree import OWN, Changes
 from .reach import Missing, Reach
+from .reads import Cells, Other, Read
 from .tracer.grad_manager import GradManager
+from .tracer.straight import Straight
 from .tracer.structure import same_plain
 from .tracer.tensor import Tensor
 
@@ -39,7 +40,7 @@ class Place:
         self,
         label: str,
         names: Iterable[str],
-        read: Callable[[], Any],
+        read: Read,
         lines: Mapping[str, str] | None = None,
     ) -> None:
         self.label = label
@@ -86,7 +87,7 @@ def _line(lines: Mapping[str, str], label: str, name: str = "") -> str:
     return f" (at {found})" if found else ""
 
 
-class Elements:
+class Contents:
     """The elements of an array, which may be changed in place."""
 
     __slots__ = ("_array", "_kept", "_look", "_seen", "label", "size")
@@ -126,16 +127,14 @@ class Surroundings:
         self._places = [*read, *lacking]
         self._effects = [Place(*each, reach.lines) for each in reach.effects]
         self._rates = [
-            Place(f"{type(each).__name__}: ", (), partial(_hyperparameters, each))
+            Place(f"{type(each).__name__}: ", (), Other(partial(_hyperparameters, each)))
             for each in reach.optimizers
         ]
-        self._reads = [each.read for each in read]
-        self._values = [value for each in read for value in each.values]
+        self._reads = [(each.read, each.values) for each in read]
         self._lacking = [(each.keys(), frozenset(names)) for _, names, each in reach.lacking]
-        self._elements = [Elements(*each, reach.lines) for each in reach.arrays]
+        self._elements = [Contents(*each, reach.lines) for each in reach.arrays]
         self.large = self._large_arrays()
         self._modules = reach.modules
-        self._nothing = not (read or lacking or self._elements or reach.modules)
         self._changes = Changes.count
         self._state = list(self._state_of_modules())
         held = [each for _, each in self._state]
@@ -158,24 +157,20 @@ class Surroundings:
         """All objects that were found."""
         return list(self._known.values())
 
-    def unchanged(self) -> bool:
-        """Whether all is as it was, by a quick look."""
-        if self._nothing:
-            return True
-        now: list[Any] = []
-        try:
-            for read in self._reads:
-                now += read()
-        except (LookupError, ValueError, AttributeError):
-            return False
+    @cached_property
+    def unchanged(self) -> Callable[[], bool]:
+        """Called, this tells whether all is as it was, by a quick look."""
+        code = Straight("unchanged")
+        seen = [line for read, values in self._reads for line in read.unchanged(code, values)]
         for keys, names in self._lacking:
-            if not keys.isdisjoint(names):
-                return False
-        for each in self._elements:
-            if not each.unchanged():
-                return False
-        alike = len(now) == len(self._values) and all(map(is_, now, self._values))
-        return alike and (Changes.count == self._changes or not self._modules)
+            seen.append(f"{code.constant(keys)}.isdisjoint({code.constant(names)})")
+        seen += [f"{code.constant(each.unchanged)}()" for each in self._elements]
+        if self._modules:
+            count = f"{code.constant(Changes)}.count"
+            seen.append(f"{count} == {code.constant(self)}._changes")
+        code.add(["try:", f"    return {' and '.join(seen) or 'True'}"])
+        code.add(["except (LookupError, ValueError, AttributeError):", "    return False"])
+        return code.made()
 
     def difference(self, others: Others | None = None) -> str | None:
         """What is not as it was; see Place.difference."""
@@ -251,7 +246,7 @@ class Surroundings:
 def _places(reach: Reach) -> Iterator[Place]:
     cells = list(reach.cells.values())
     if cells:
-        yield Place("", reach.cells, lambda: [each.cell_contents for each in cells], reach.lines)
+        yield Place("", reach.cells, Cells(cells), reach.lines)
     for label, names, read in reach.namespaces:
         yield Place(label, names, read, reach.lines)
     for label, names, read in reach.containers:
@@ -260,7 +255,7 @@ def _places(reach: Reach) -> Iterator[Place]:
 
 def _lacking(reach: Reach) -> Iterator[Place]:
     for label, names, space in reach.lacking:
-        read = partial(_looked_up, space, names)
+        read = Other(partial(_looked_up, space, names))
         yield Place(label, names, read, reach.lines)
 
 

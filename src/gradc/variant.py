@@ -10,30 +10,48 @@ from .chance import random_states
 from .difference import compared, described
 from .lookup import code_of
 from .optimizer.again import EpochAgain
-from .signature import Call
+from .signature import NODE_OF, Call
 from .surroundings import Others, Surroundings
+from .tracer.dtypes import default_float
 from .tracer.replay import Replay
 from .tracer.tensor import Tensor
 from .tracer.tracing import Tracing
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Variant:
     """What a trace depends on, and its replay, or the reason why there is none.
 
     `known` are the tensors that the function can come upon by itself, and `pinned` those of the
-    arguments, by place, that were among them: what was done to one was done to the other.
+    arguments, by place, that were among them: what was done to one was done to the other. One that
+    is `quick` was called with nothing but tensors, by place, of the types `types`.
     """
 
     key: list[Any]
-    types: list[Any]
     surroundings: Surroundings
     objects: list[Any]
     replay: Replay | None
     reason: str
     known: dict[int, Tensor]
     pinned: dict[int, Tensor]
+    quick: bool
     calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.quiet, self.default_float, *self.types = self.key
+
+    def fits(self, quiet: bool, args: tuple[Any, ...]) -> bool:
+        """Whether nothing but tensors is given, by place, and all is as it was, by a quick look."""
+        if not self.quick or quiet is not self.quiet or default_float() is not self.default_float:
+            return False
+        if args or self.types:
+            try:
+                types = [NODE_OF(each).type for each in args]
+            except TypeError:
+                return False
+            if types != self.types or not self.holds(args):
+                return False
+        return self.surroundings.unchanged()
 
     def holds(self, tensors: Sequence[Any], others: Others | None = None) -> bool:
         """Whether the same arguments as then are tensors that the function comes upon by itself.
@@ -106,9 +124,11 @@ def recorded(
     else:
         surroundings.leave_arrays()
     trace.forget()
-    types = call.key if len(call.key) == 2 + len(call.tensors) and not kwargs else []
+    quick = replay is not None and len(call.key) == 2 + len(call.tensors) and not kwargs
     told = reason or ""
-    variant = Variant(call.key, types, surroundings, call.objects, replay, told, known, pinned)
+    variant = Variant(
+        call.key, surroundings, call.objects, replay, told, known, pinned, quick=quick
+    )
     return result, variant
 
 

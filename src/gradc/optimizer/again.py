@@ -36,19 +36,14 @@ class StepAgain(Action):
         self._actions.append(self)
         self._stepped: int | None = None  # so many of the states; None for all of them
         pairs = zip(self._listed, plan, strict=True)
-        self.groups = [GroupAgain(self, group, rule) for group, (_, rule) in pairs]
+        self.groups = [GroupAgain(self, optimizer, group, rule) for group, (_, rule) in pairs]
 
     def check(self) -> bool:
         """Whether the same parameters are updated in the same way, by whatever numbers."""
-        optimizer = self._optimizer
-        if optimizer.param_groups is not self._listed or optimizer._states is not self._kept:
+        optimizer, listed = self._optimizer, self._listed
+        if optimizer.param_groups is not listed or optimizer._states is not self._kept:
             return False
-        if len(self._listed) != len(self.groups):
-            return False
-        for group, mine in zip(self._listed, self.groups, strict=True):
-            if not mine.fits(optimizer, group):
-                return False
-        return True
+        return len(listed) == len(self.groups) and all(map(GroupAgain.fits, self.groups, listed))
 
     def difference(self) -> str:
         """In words, what keeps the step from being done again."""
@@ -59,7 +54,7 @@ class StepAgain(Action):
         if optimizer._states is not self._kept:
             return f"the state of {name} is another one"
         for number, (group, mine) in enumerate(zip(listed, self.groups, strict=True)):
-            if not mine.fits(optimizer, group):
+            if not mine.fits(group):
                 return f"{name}: in group {number}, {mine.difference(optimizer, group)}"
         return f"{name} is not as it was"
 
@@ -67,10 +62,13 @@ class StepAgain(Action):
         """The numbers of the step, which is counted."""
         if len(self._actions) > 1:  # others may have changed what was checked
             for group in self.groups:
-                group.refresh(self._optimizer)
-        made: list[float] = []
-        for group, state in self.items:
-            made += group.numbers if state is None else group.own_numbers(state.step + 1)
+                group.refresh()
+        if len(self.items) == 1 and self.items[0][1] is None:
+            made = self.items[0][0].numbers
+        else:
+            made = []
+            for group, state in self.items:
+                made += group.numbers if state is None else group.own_numbers(state.step + 1)
         self._stepped, self.acted = 0, True
         for each in self.states:
             each.step += 1
@@ -86,8 +84,11 @@ class StepAgain(Action):
 class GroupAgain:
     """A group of parameters; what its hyper-parameters give is kept until they change."""
 
-    def __init__(self, step: StepAgain, group: dict[str, Any], rule: Rule) -> None:
+    def __init__(
+        self, step: StepAgain, optimizer: Optimizer, group: dict[str, Any], rule: Rule
+    ) -> None:
         self._step = step
+        self._optimizer = optimizer
         self.source: Action = step
         self.group = group
         self.rule = rule
@@ -110,14 +111,15 @@ class GroupAgain:
         if self.rule.own_numbers(1):
             self._step.items.append((self, state))
 
-    def fits(self, optimizer: Optimizer, group: dict[str, Any]) -> bool:
+    def fits(self, group: dict[str, Any]) -> bool:
         """Whether `group` is this one, has the same parameters, and updates them alike."""
-        listed = self.listed
+        listed, parameters = self.listed, self.parameters
         if group is not self.group or group["params"] is not listed:
             return False
-        if len(listed) != len(self.parameters) or not all(map(is_, listed, self.parameters)):
+        if len(listed) != len(parameters) or not all(map(is_, listed, parameters)):
             return False
-        self.refresh(optimizer)
+        if [*group.values()] != self.values:
+            self.refresh()
         return self.fitting
 
     def difference(self, optimizer: Optimizer, group: dict[str, Any]) -> str:
@@ -129,11 +131,11 @@ class GroupAgain:
                 return f"{name} is {group.get(name)!r}, not {old!r}"
         return "the parameters are others" if self.fitting else "the hyper-parameters are others"
 
-    def refresh(self, optimizer: Optimizer) -> None:
+    def refresh(self) -> None:
         """Take over hyper-parameters that have changed."""
         values = list(self.group.values())
         if values != self.values:
-            self.rule = optimizer.ruled(self.group)
+            self.rule = self._optimizer.ruled(self.group)
             self.values, self.numbers, self._own = values, _floats(self.rule), (0, ())
             self.fitting = _pattern(self.rule) == self.pattern
 
