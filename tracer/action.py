@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .straight import Straight
 
 
 class Action:
@@ -27,6 +31,11 @@ class Action:
     def check(self) -> bool:
         """While this is not true, nothing is replayed."""
         return True
+
+    def checks(self, code: Straight) -> Iterator[str]:
+        """Expressions in `code` that are all true where the check is, but may be quicker."""
+        if type(self).check is not Action.check:
+            yield f"{code.constant(self.check)}()"
 
     def difference(self) -> str:
         """In words, why the check fails."""

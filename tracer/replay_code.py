@@ -104,8 +104,9 @@ class _ReplayCode:
             same = f"{manager}._session is None and {manager}._version == {mine}.version"
             unless = "" if each.looked_up else f"({same} and not closed) or "
             yield f"if not ({unless}{mine}.fits([{listed}], closed is not None)): {self._stale}"
-        for action in replay.numbers.checked:
-            yield f"if not {name(action.check)}(): {self._stale}"
+        for action in replay.numbers.actions:
+            for check in action.checks(self._code):
+                yield f"if not ({check}): {self._stale}"
 
     # ---- what is done
 

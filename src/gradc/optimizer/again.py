@@ -6,12 +6,15 @@ calls, and move on as the function itself would move them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
+from ..reads import Elements
 from ..tracer.action import Action
 
 if TYPE_CHECKING:
+    from ..tracer.straight import Straight
     from ..tracer.tracing import Tracing
     from .optimizer import Optimizer, State
     from .schedule import LRScheduler
@@ -44,6 +47,18 @@ class StepAgain(Action):
         if optimizer.param_groups is not listed or optimizer._states is not self._kept:
             return False
         return len(listed) == len(self.groups) and all(map(GroupAgain.fits, self.groups, listed))
+
+    def checks(self, code: Straight) -> Iterator[str]:
+        """One comparison for each thing that is seldom changed; if one fails, the whole check."""
+        optimizer, listed = code.constant(self._optimizer), code.constant(self._listed)
+        seen = [
+            f"{optimizer}.param_groups is {listed}",
+            f"{optimizer}._states is {code.constant(self._kept)}",
+            f"len({listed}) == {len(self.groups)}",
+        ]
+        for number, group in enumerate(self.groups):
+            seen += [f"{listed}[{number}] is {code.constant(group.group)}", *group.checks(code)]
+        yield f"{' and '.join(seen)} or {code.constant(self.check)}()"
 
     def difference(self) -> str:
         """In words, what keeps the step from being done again."""
@@ -121,6 +136,13 @@ class GroupAgain:
         if [*group.values()] != self.values:
             self.refresh()
         return self.fitting
+
+    def checks(self, code: Straight) -> Iterator[str]:
+        """Expressions that are true where it fits as it did last time."""
+        group, mine = code.constant(self.group), code.constant(self)
+        yield f"{group}['params'] is {code.constant(self.listed)}"
+        yield from Elements(self.listed).unchanged(code, self.parameters)
+        yield f"[*{group}.values()] == {mine}.values and {mine}.fitting"
 
     def difference(self, optimizer: Optimizer, group: dict[str, Any]) -> str:
         """In words, what does not fit."""
