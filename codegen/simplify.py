@@ -286,15 +286,40 @@ def sum_of_equals(made: Node) -> Node | None:
     return elementwise.mul(small, sources.constant_of(count, made.dtype))
 
 
+def outer_product(made: Node) -> Node | None:
+    """A product of a column and a row has one term per element."""
+    a, b = made.inputs
+    return elementwise.mul(a, b) if a.shape[-1] == 1 and a.dtype == made.dtype else None
+
+
 def product_with_vector(made: Node) -> Node | None:
-    """A product with a single row or column is a sum of products: no BLAS call pays for it."""
+    """A product with a single row or column is a sum of products: no BLAS call pays for it.
+
+    The sum runs over the matrix as it is stored, also where it is transposed.
+    """
     a, b = made.inputs
     if not made.dtype.is_float or 1 not in made.shape[-2:] or is_worth_a_kernel(made):
         return None
-    left = movement.reshape(a, (*a.shape, 1))
-    right = movement.reshape(b, (*b.shape[:-2], 1, *b.shape[-2:]))
-    total = reduction.sum(elementwise.mul(left, right), (made.ndim - 1,))
+    axis = made.ndim - 1
+    stored = _transposed(a) if made.shape[-1] == 1 else _transposed(b)
+    if stored is None:
+        left = movement.reshape(a, (*a.shape, 1))
+        right = movement.reshape(b, (*b.shape[:-2], 1, *b.shape[-2:]))
+    elif made.shape[-1] == 1:
+        left, right, axis = stored, b, made.ndim - 2
+    else:
+        left, right = stored, a
+    total = reduction.sum(elementwise.mul(left, right), (axis,))
     return movement.reshape(total, made.shape)
+
+
+def _transposed(x: Node) -> Node | None:
+    """What `x` is with its last two axes exchanged."""
+    if x.op is not movement.transpose_op:
+        return None
+    *batch, row, column = x.attrs[0]
+    exchanged = batch == [*range(len(batch))] and row > column
+    return x.inputs[0] if exchanged else None
 
 
 def neighbours(made: Node) -> Node | None:
@@ -337,6 +362,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "sum": (sum_of_equals, disjoint_windows, overlapping_product, sum_of_products, unrolled),
     "first_max": (without_first,),
     **dict.fromkeys(("prod", "max", "min", "argmax", "argmin"), (unrolled,)),
-    "matmul": (product_with_vector,),
+    "matmul": (outer_product, product_with_vector),
     "slice": (part_of_product,),
 }

@@ -8,7 +8,7 @@ from contract.cases import Case, cases
 from contract.compute import leaf
 from contract.values import special_values
 from gradc.codegen.simplify import images, replaced, simplified
-from gradc.tracer.dtypes import bool_, float16, float32, float64, int32
+from gradc.tracer.dtypes import DType, bool_, float16, float32, float64, int32
 from gradc.tracer.graph import Graph
 from gradc.tracer.interpret import from_storage, interpret, to_storage
 from gradc.tracer.ir import Node, node
@@ -156,6 +156,39 @@ def test_what_would_not_be_exact_is_kept(name: str) -> None:
 
 def test_a_product_with_a_vector_becomes_a_sum() -> None:
     graph = graph_of(contraction.matmul(leaf(0, (3, 4)), leaf(1, (4,))))
+    made = simplified(graph)
+    assert not [each for each in made.nodes() if each.op.kind == "contraction"]
+    assert_same_values(graph, made, sample(graph))
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_the_sum_runs_over_the_matrix_as_it_is_stored(
+    batch: tuple[int, ...], rows: int, columns: int
+) -> None:
+    """Of a transposed matrix nothing is read across."""
+
+    def exchanged(x: Node) -> Node:
+        order = [*range(x.ndim)]
+        return movement.transpose(x, (*order[:-2], order[-1], order[-2]))
+
+    a, b = leaf(0, (*batch, 4, rows)), leaf(1, (*batch, columns, 4))
+    graph = graph_of(contraction.matmul(exchanged(a), exchanged(b)))
+    made = simplified(graph)
+    if 1 in (rows, columns):
+        matrices = [each for each in made.nodes() if 1 not in each.shape[-2:]]
+        assert not [each for each in matrices if each.op.kind == "contraction"]
+        assert not [each for each in matrices if each.op is movement.transpose_op]
+    arrays = sample(graph)
+    (found,) = interpret(made, arrays, [], [])
+    expected = arrays[0].swapaxes(-1, -2) @ arrays[1].swapaxes(-1, -2)
+    np.testing.assert_allclose(found, expected, 1e-14)
+
+
+@pytest.mark.parametrize("dtype", [float16, float32, float64, int32])
+def test_an_outer_product_is_one_product_per_element(dtype: DType) -> None:
+    graph = graph_of(contraction.matmul(leaf(0, (2, 3, 1), dtype), leaf(1, (1, 4), dtype)))
     made = simplified(graph)
     assert not [each for each in made.nodes() if each.op.kind == "contraction"]
     assert_same_values(graph, made, sample(graph))
