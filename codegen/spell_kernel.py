@@ -81,7 +81,8 @@ class KernelSpelling:
         self.axes |= {axis: f"i{number}" for number, axis in enumerate(kernel.inner)}
         self.dtypes = {each.name: each.memory.dtype for each in kernel.arguments}
         starts = starts_of(kernel) if target.language == "c" else {}
-        self.speller = Speller(kernel.names, self.axes, kernel.reads, kernel.checks, starts)
+        lanes = target.language == "c" and kernel.row_count * kernel.inner_count > 1
+        self.speller = Speller(kernel.names, self.axes, kernel.reads, kernel.checks, starts, lanes)
 
     def view(self) -> KernelView:
         """The view."""

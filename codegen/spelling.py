@@ -108,7 +108,8 @@ def _float_literal(number: float, dtype: DType) -> str:
 class Speller:
     """Writes the values of one kernel: `names` has its variables, `axes` its loop variables.
 
-    `starts` tells how many elements behind the start of its memory an argument begins.
+    `starts` tells how many elements behind the start of its memory an argument begins, `lanes`
+    whether elements are computed side by side.
     """
 
     def __init__(
@@ -118,8 +119,10 @@ class Speller:
         arguments: Mapping[Any, str],
         checks: Mapping[Value, int],
         starts: Mapping[str, int] | None = None,
+        lanes: bool = False,
     ) -> None:
         self.starts = starts or {}
+        self.lanes = lanes
         self.names = names
         self.axes = axes
         self.arguments = arguments
@@ -211,7 +214,9 @@ class Speller:
         op = value.op
         assert isinstance(op, Elementwise)
         dtype = value.arguments[-1].dtype
-        text = op.integer if op.integer is not None and not dtype.is_float else op.scalar
+        text = op.lanes if op.lanes and self.lanes else op.scalar
+        if op.integer is not None and not dtype.is_float:
+            text = op.integer
         fields: dict[str, str] = dict(
             zip("xyz", (self.name(each) for each in value.arguments), strict=False)
         )

@@ -46,8 +46,6 @@ GRADC_VECTOR(asinh)
 GRADC_VECTOR(acosh)
 GRADC_VECTOR(atanh)
 GRADC_VECTOR(erf)
-GRADC_VECTORS(sin)
-GRADC_VECTORS(cos)
 GRADC_VECTORS(tan)
 GRADC_VECTORS(asin)
 GRADC_VECTORS(acos)
@@ -56,8 +54,19 @@ GRADC_VECTORS(cbrt)
 GRADC_VECTORS2(pow)
 GRADC_VECTORS2(atan2)
 GRADC_VECTORS2(hypot)
+/* By other names: of a sine and a cosine of one number gcc makes one call, which has no lanes. */
+#define GRADC_ALIASED(name, type) \
+    extern type gradc_lanes_##name(type) __asm__(#name) GRADC_LANES;
 #endif
 #endif
+#ifndef GRADC_ALIASED
+#define GRADC_ALIASED(name, type) \
+    static inline type gradc_lanes_##name(type x) { return name(x); }
+#endif
+GRADC_ALIASED(sin, double)
+GRADC_ALIASED(cos, double)
+GRADC_ALIASED(sinf, float)
+GRADC_ALIASED(cosf, float)
 
 /* ---- bits, and constants */
 

@@ -179,6 +179,15 @@ def test_comments_name_the_operator_and_the_function_it_belongs_to() -> None:
     assert "// softmax: exp" in text
 
 
+@pytest.mark.parametrize("size, lanes", [(1, False), (2, True), (1000, True)])
+def test_a_sine_and_a_cosine_of_many_numbers_have_lanes(size: int, lanes: bool) -> None:
+    """Of a single number gcc makes one call of both."""
+    x = leaf(0, (size,), float32)
+    text = body_of(translate(graph_of(e.sin(x) * e.cos(x)), C).source)
+    assert [name in text for name in ("gradc_lanes_sinf(", "gradc_lanes_cosf(")] == [lanes] * 2
+    assert [f" {name}(" in text for name in ("sinf", "cosf")] == [not lanes] * 2
+
+
 def test_the_banner_counts() -> None:
     source = written(NAMED["perceptron"]()).source
     first = source.text.partition("\n")[0]

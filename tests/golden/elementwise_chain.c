@@ -13,7 +13,7 @@ static void k0_tanh_sum_div(void *context, int64_t chunk)
 #pragma omp simd reduction(+ : t0_part)
     for (int64_t i0 = 0; i0 < 1000; ++i0) {
         const double v1 = x0[i0];
-        const double v2 = sin(v1);  // sin
+        const double v2 = gradc_lanes_sin(v1);  // sin
         const double v3 = v2 * v1;  // mul
         const double v4 = v3 + 1.0;  // add
         const double v5 = gradc_tanh_f64(v4);  // tanh
@@ -24,7 +24,7 @@ static void k0_tanh_sum_div(void *context, int64_t chunk)
         const double v10 = v8 * v9;  // mul
         const double v11 = v10 * v2;  // mul
         const double v12 = v10 * v1;  // mul
-        const double v13 = cos(v1);  // cos
+        const double v13 = gradc_lanes_cos(v1);  // cos
         const double v14 = v12 * v13;  // mul
         const double v15 = v11 + v14;  // add
         y0[i0] = v5;

@@ -97,7 +97,8 @@ class Elementwise(Op):
     `scalar` is the expression for one element, shared by C and CUDA: {x}, {y}, {z} are the operands
     (names, or in brackets), {s} is the suffix of math functions ("f" or nothing), {t} the computing
     type, {k} its short name (i32, i64, f32, f64) and {attribute} a static argument. `integer` is
-    used in place of `scalar` where the operands are integers or bool. `domain` names the types that
+    used in place of `scalar` where the operands are integers or bool, `lanes` in C where more than
+    one element is computed. `domain` names the types that
     operands are brought to, `result` that of the value ("same" or "bool"), `weight` the cost in
     additions. A leading operand that is a condition and takes no part in promotion is declared by
     `condition`. Integers wrap around, also where C leaves that undefined.
@@ -105,6 +106,7 @@ class Elementwise(Op):
 
     kind: ClassVar[str] = "elementwise"
     scalar: str = ""
+    lanes: str | None = None
     integer: str | None = None
     domain: str = "any"
     result: str = "same"

@@ -184,6 +184,7 @@ logaddexp = Elementwise(
 sin: Elementwise = Elementwise(
     "sin",
     scalar="sin{s}({x})",
+    lanes="gradc_lanes_sin{s}({x})",
     reference=np.sin,
     vjp=lambda g, y, x: (g * cos(x),),
     domain="float",
@@ -192,6 +193,7 @@ sin: Elementwise = Elementwise(
 cos: Elementwise = Elementwise(
     "cos",
     scalar="cos{s}({x})",
+    lanes="gradc_lanes_cos{s}({x})",
     reference=np.cos,
     vjp=lambda g, y, x: (-g * sin(x),),
     domain="float",
