@@ -22,6 +22,9 @@ MOST_VALUES = 2000
 SMALL = 4096
 NEARBY = 24
 MOST_MERGED = 1000
+FAR = 16
+"""Elements from one that is read to the next that are a large step."""
+
 FEW = 64
 """Elements that need no streams: kernels of so few may have as many arguments as they like."""
 
@@ -130,6 +133,9 @@ def fit_whole(item: Item, cluster: Cluster) -> Fit | None:
     extents = refined(item.extents, cluster.extents)
     if extents is None:
         return None
+    both_cut = len(extents) > max(len(item.extents), len(cluster.extents))
+    if both_cut and any(_lies_across(each) for each in (item, *cluster.items)):
+        return None  # neither would run through what it reads in the order of memory
     space = Cluster(extents).axes
     before, own = images(cluster.extents, space), images(item.extents, space)
     if before is None or own is None:
@@ -144,6 +150,15 @@ def fit_whole(item: Item, cluster: Cluster) -> Fit | None:
     role, rows = chosen
     level = _level(item, image, cluster, space, rows, whole=True)
     return None if level is None else Fit(extents, rows, role, level)
+
+
+def _lies_across(item: Item) -> bool:
+    """Whether something is read in large steps."""
+    return item.size > SMALL and any(
+        load.offset.is_affine() and abs(load.offset.coefficient(item.axes[-1])) >= FAR
+        for load in item.loads
+        if item.axes
+    )
 
 
 def fit_row(item: Item, cluster: Cluster) -> Fit | None:

@@ -12,7 +12,7 @@ from .index import Axis
 from .kernel import Let, Stage
 from .value import Condition, Load, Number, Select, Stride
 
-MOST_STATEMENTS = 48
+MOST_STATEMENTS = 128
 LEAST_STEPS = 8
 """The size of what is written twice, and of a middle that is worth it."""
 
@@ -43,8 +43,9 @@ def middle_of(stage: Stage, axis: Axis) -> Middle | None:
         index, bound = each
         if axis not in index.axes():
             outer.append(each)
-        elif index.axes() == {axis} and index.coefficient(axis) == 1:
-            begin, end = max(begin, -index.constant), min(end, bound - index.constant)
+        elif index.coefficient(axis) == 1:  # whatever the others are
+            low, high = index.bounds()
+            begin, end = max(begin, -low), min(end, bound - high + axis.extent - 1)
         else:
             return None
     if end - begin < LEAST_STEPS:

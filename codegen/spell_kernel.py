@@ -18,6 +18,7 @@ from .spelling import (
     combined,
     computed_type,
     identity,
+    loaded,
     simd_clause,
     slot_expression,
     slot_name,
@@ -25,6 +26,7 @@ from .spelling import (
     wide_dtype,
 )
 from .target import Target
+from .tiling import ROWS, tiling_of
 from .value import Apply, Load, Slot, Value, indices_of
 from .view import (
     AccumulatorView,
@@ -34,6 +36,8 @@ from .view import (
     LoopView,
     PieceView,
     StageView,
+    TileView,
+    TilingView,
 )
 
 BLOCK = 512
@@ -83,16 +87,21 @@ class KernelSpelling:
         starts = starts_of(kernel) if target.language == "c" else {}
         lanes = target.language == "c" and kernel.row_count * kernel.inner_count > 1
         self.speller = Speller(kernel.names, self.axes, kernel.reads, kernel.checks, starts, lanes)
+        tiling = tiling_of(kernel) if target.language == "c" else None
+        self.tiling = tiling
+        self.row = ""
+        self.tiles = {value: f"tile{k}" for k, value in enumerate(tiling.loads if tiling else ())}
 
     def view(self) -> KernelView:
         """The view."""
         kernel = self.kernel
         accumulators = [self._accumulator(each) for each in kernel.accumulators]
         coordinates = coordinates_of(((a, self.axes[a]) for a in kernel.rows), "row")
+        self.row = coordinates[0][0] if len(coordinates) == 1 else "row"
         row = None
         if kernel.split == "rows" and (kernel.rows or kernel.chunks > 1):
-            name = coordinates[0][0] if len(coordinates) == 1 else "row"
-            row = LoopView(name, *self._ends(kernel.row_count))
+            ends = ("first", "next") if self.tiling else self._ends(kernel.row_count)
+            row = LoopView(self.row, *ends)
         return KernelView(
             name="",
             title=title_of(kernel),
@@ -112,7 +121,31 @@ class KernelSpelling:
             chunk_accumulators=tuple(a for a in accumulators if a.scope == "chunk"),
             column_accumulators=tuple(a for a in accumulators if a.scope == "column"),
             stages=tuple(self._stage(stage) for stage in kernel.stages),
+            tiling=self._tiling(),
         )
+
+    def _tiling(self) -> TilingView | None:
+        """The blocks in which rows are read."""
+        tiling = self.tiling
+        if tiling is None:
+            return None
+        coordinates = coordinates_of(((a, self.axes[a]) for a in self.kernel.rows), "first")
+        return TilingView(
+            tiles=tuple(self._tile(load, name) for load, name in self.tiles.items()),
+            rows=ROWS,
+            columns=tiling.columns,
+            along=self.axes[tiling.along],
+            length=tiling.along.extent,
+            across=tiling.across.extent,
+            coordinates=self._asked_for(coordinates),
+        )
+
+    def _tile(self, load: Load, name: str) -> TileView:
+        array = self.speller.arguments[load.node]
+        offset = self.speller.index(load.offset.plus(-self.speller.starts.get(array, 0)))
+        start = f"const {READ[load.dtype]} *const {name}_from = {array} + {offset};"
+        element = loaded(f"{name}_from", "lane", load.dtype)
+        return TileView(name, computed_type(load.dtype), start, element)
 
     def _asked_for(self, coordinates: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         """Those of `coordinates` that some place depends on."""
@@ -145,8 +178,11 @@ class KernelSpelling:
         wide = any(part.part_type != part.sum_type for part in parts if not part.positional)
         simd = simple and not checked and not carries
         length = inner[-1].extent if inner else 0
-        cut = pieces_of(stage.body, self.kernel.names) if simd and length >= LEAST_LENGTH else ()
+        long = simd and length >= LEAST_LENGTH and not self.tiling
+        cut = pieces_of(stage.body, self.kernel.names) if long else ()
         pieces = tuple(self._piece(each, within) for each in cut) if len(cut) > 1 else ()
+        block = BLOCK if (wide or pieces) and length > BLOCK and not self.tiling else 0
+        whole = not (carries or pieces or block or self.tiling) and simple
         body = tuple(self._statement(each, inside=True) for each in stage.body)
         return StageView(
             row=tuple(self._statement(each, inside=False) for each in stage.row),
@@ -158,7 +194,7 @@ class KernelSpelling:
             carries=carries,
             simd=simd,
             clauses=_clauses(within),
-            block=BLOCK if (wide or pieces) and length > BLOCK else 0,
+            block=block,
             pieces=pieces,
             kept=tuple(
                 dict.fromkeys(
@@ -168,7 +204,7 @@ class KernelSpelling:
                 )
             ),
             kept_size=min(length, BLOCK),
-            inside=None if parts or carries or pieces else self._inside(stage, inner),
+            inside=self._inside(stage, inner) if whole else None,
         )
 
     def _piece(self, piece: FissionPiece, within: Iterable[Accumulator]) -> PieceView:
@@ -204,6 +240,7 @@ class KernelSpelling:
     def _loop(self, number: int, axis: Axis) -> LoopView:
         cut = number == 0 and self.kernel.split == "inner"
         ends = self._ends(axis.extent) if cut else ("0", str(axis.extent))
+        ends = ("block", "stop") if self.tiling else ends
         return LoopView(self.axes[axis], *ends)
 
     def _ends(self, extent: int) -> tuple[str, str]:
@@ -253,7 +290,11 @@ class KernelSpelling:
 
     def _let(self, statement: Let) -> str:
         value = statement.value
-        text = self.speller.expression(value)
+        if self.tiling and value in self.tiles:
+            along = self.axes[self.tiling.along]
+            text = f"{self.tiles[value]}[{self.row} - first][{along} - block]"
+        else:
+            text = self.speller.expression(value)
         comment = _comment(value, self.annotated)
         type_ = computed_type(value.dtype)
         return f"const {type_} {statement.name} = {text};{comment}"

@@ -94,6 +94,33 @@ class StageView:
 
 
 @dataclass(frozen=True)
+class TileView:
+    """A tile: `element` is what it has of row number `lane`, read behind the pointer `start`."""
+
+    name: str
+    type: str
+    start: str
+    element: str
+
+
+@dataclass(frozen=True)
+class TilingView:
+    """Blocks of `rows` rows and `columns` elements of them, for which `tiles` are filled.
+
+    `along` is the loop variable of a row, up to `length`. A block does not cross a multiple of
+    `across` rows, and `coordinates` are those of its first row.
+    """
+
+    tiles: tuple[TileView, ...]
+    rows: int
+    columns: int
+    along: str
+    length: int
+    across: int
+    coordinates: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class KernelView:
     """A kernel: everything that stands in its function."""
 
@@ -110,6 +137,7 @@ class KernelView:
     chunk_accumulators: tuple[AccumulatorView, ...]
     column_accumulators: tuple[AccumulatorView, ...]
     stages: tuple[StageView, ...]
+    tiling: TilingView | None = None
     kind: str = "kernel"
 
 

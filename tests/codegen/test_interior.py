@@ -8,9 +8,11 @@ from gradc.codegen.kernel import Kernel
 from gradc.tracer.dtypes import float32
 from gradc.tracer.graph import Graph
 from gradc.tracer.interpret import interpret
-from gradc.tracer.ops import movement
-from graphs.build import graph_of
+from gradc.tracer.ops import movement, reduction
+from graphs.build import composed, graph_of, with_gradients
 from graphs.compiled import Compiled, body_of, sample, written
+
+from gradc import functional as F
 
 X = leaf(0, (5, 7, 20), float32)
 
@@ -58,3 +60,32 @@ def test_what_is_spread_has_no_middle() -> None:
     """Elements between the others fail all along the loop."""
     spread = movement.pad(X, (0, 0, 0), (0, 0, 0), (0, 0, 1))
     assert middles(graph_of(spread * 3.0)) == []
+
+
+def test_reductions_have_a_middle() -> None:
+    """What the first and the last steps add joins what the middle adds."""
+    low, high = (0, 0, 2), (0, 0, 5)
+    padded = movement.pad(X, low, high) * 3.0
+    for axes in ((2,), (0, 1, 2)):
+        graph = graph_of(reduction.sum(padded, axes), reduction.max(padded, axes))
+        arrays = sample(graph)
+        for got, wanted in zip(
+            Compiled(graph)(arrays), interpret(graph, arrays, [], []), strict=True
+        ):
+            np.testing.assert_allclose(got, wanted, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "size, padding, middle",
+    [(3, 1, (1, 29)), (5, 2, (2, 28)), (5, 0, (4, 26)), (3, 3, (3, 31))],
+)
+def test_windows_of_all_channels_apart(size: int, padding: int, middle: tuple[int, int]) -> None:
+    """The weights' gradient asks about sums of two axes; it has a middle for the worst of them."""
+    image, weights = leaf(0, (2, 3, 20, 30)), leaf(1, (3, 1, 1, size, size))
+    graph = with_gradients(
+        lambda x, w: composed(F.conv2d, x, w, None, 1, padding, 1, 3), image, weights
+    )
+    arrays = sample(graph)
+    for got, wanted in zip(Compiled(graph)(arrays), interpret(graph, arrays, [], []), strict=True):
+        np.testing.assert_allclose(got, wanted, 1e-11, 1e-11)
+    assert middle in {(begin, end) for begin, end, _ in middles(graph)}
