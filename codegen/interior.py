@@ -26,6 +26,11 @@ class Middle:
     outer: tuple[Condition, ...]
     holds: frozenset[Condition]
 
+    @property
+    def size(self) -> int:
+        """The number of its steps."""
+        return self.end - self.begin
+
 
 def middle_of(stage: Stage, axis: Axis) -> Middle | None:
     """The middle of the loop of `stage` along `axis`, if something is asked for there at all."""
@@ -43,9 +48,10 @@ def middle_of(stage: Stage, axis: Axis) -> Middle | None:
         index, bound = each
         if axis not in index.axes():
             outer.append(each)
-        elif index.coefficient(axis) == 1:  # whatever the others are
+        elif (step := index.coefficient(axis)) > 0:  # whatever the others are
             low, high = index.bounds()
-            begin, end = max(begin, -low), min(end, bound - high + axis.extent - 1)
+            high -= step * (axis.extent - 1)
+            begin, end = max(begin, -(low // step)), min(end, (bound - 1 - high) // step + 1)
         else:
             return None
     if end - begin < LEAST_STEPS:

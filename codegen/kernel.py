@@ -17,7 +17,7 @@ from ..tracer.ir import Node
 from ..tracer.ops.kinds import Reduction, Scan
 from .fuse import Matrix
 from .index import Axis, Index
-from .value import Value
+from .value import Condition, Value
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +97,22 @@ Statement = Let | Put | Accumulate
 
 
 @dataclass(frozen=True, eq=False)
+class Interior:
+    """A part of the loops of a stage that has a body of its own, where the conditions `asked` hold.
+
+    It is what lies along the axis `along` from `begin` on, for as many elements as the axis `steps`
+    has; the body runs over these, and has the axes `gone` written out.
+    """
+
+    along: Axis
+    begin: int
+    steps: Axis
+    gone: tuple[Axis, ...]
+    asked: tuple[Condition, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Stage:
     """Code of the row, then a loop over its inside, then what is done with what it has reduced."""
 
@@ -104,6 +120,7 @@ class Stage:
     body: tuple[Statement, ...]
     after: tuple[Statement, ...]
     accumulators: tuple[Accumulator, ...]
+    interior: Interior | None = None
 
 
 @dataclass(frozen=True, eq=False)

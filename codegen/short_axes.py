@@ -12,8 +12,9 @@ from dataclasses import replace
 from itertools import product
 
 from ..tracer.ops.elementwise import where
-from .index import Axis, Index, constant, substituted
-from .kernel import Kernel, Let, Stage, Statement
+from .index import Axis, Index, constant, of_axis, substituted
+from .interior import middle_of
+from .kernel import Interior, Kernel, Let, Stage, Statement
 from .layout import SHORT, Substitution
 from .lower import Builder
 from .value import (
@@ -33,6 +34,9 @@ MOST_STEPS = 16
 MOST_STATEMENTS = 600
 """Statements of a loop once it is written out."""
 
+MOST_ELEMENTS = 4096
+"""Elements of a row of which only an interior is written out: they are summed in one go."""
+
 
 def without_short_axes(kernel: Kernel) -> Kernel:
     """`kernel`, with the short axes inside its rows written out where that pays."""
@@ -43,8 +47,40 @@ def without_short_axes(kernel: Kernel) -> Kernel:
     stages = writing.needed([writing.stage(each) for each in kernel.stages])
     kept = tuple(axis for axis in kernel.inner if axis not in gone)
     if any(_chooses_apart(stage, kept[-1]) for stage in stages):
-        return kernel
+        return _with_interior(kernel, gone, kept[-1], stages)
     return replace(kernel, inner=kept, stages=stages, names=writing.names, checks=writing.checks)
+
+
+def _with_interior(
+    kernel: Kernel, gone: tuple[Axis, ...], along: Axis, written: Sequence[Stage]
+) -> Kernel:
+    """`kernel` with the short axes written out only where no condition is left that can fail."""
+    if len(kernel.stages) > 1 or kernel.checks or kernel.inner_count > MOST_ELEMENTS:
+        return kernel
+    if {each.scope for each in kernel.stages[0].accumulators} - {"chunk"}:
+        return kernel
+    middle = middle_of(written[0], along)
+    if middle is None:
+        return kernel
+    steps = Axis(1 + max(axis.number for axis in (*kernel.rows, *kernel.inner)), middle.size)
+    image = {along: of_axis(steps).plus(middle.begin)}
+    writing = _Writing(kernel, gone, image, prefix="w")
+    (stage,) = kernel.stages
+    row = tuple(each for each in stage.row if isinstance(each, Let))
+    (made,) = writing.needed([writing.stage(replace(stage, row=row, after=()))])
+    if _chooses_apart(replace(made, body=tuple(map(_unasked, made.body))), steps):
+        return kernel
+    body = (*made.row, *made.body)
+    interior = Interior(along, middle.begin, steps, gone, middle.outer, body)
+    stages = (replace(stage, interior=interior),)
+    return replace(kernel, stages=stages, names={**kernel.names, **writing.names})
+
+
+def _unasked(statement: Statement) -> Statement:
+    """`statement` where no condition fails."""
+    if isinstance(statement, Let) and isinstance(statement.value, Load):
+        return replace(statement, value=replace(statement.value, conditions=()))
+    return statement
 
 
 def _chooses_apart(stage: Stage, axis: Axis) -> bool:
@@ -110,8 +146,15 @@ def _asked(value: Value) -> Iterator[Axis]:
 class _Writing:
     """A kernel on its way: its values are made anew for each place of the short axes."""
 
-    def __init__(self, kernel: Kernel, gone: tuple[Axis, ...]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        gone: tuple[Axis, ...],
+        moved: Mapping[Axis, Index] | None = None,
+        prefix: str = "v",
+    ) -> None:
         self.kernel = kernel
+        self.prefix = prefix
         self.values = {name: value for value, name in kernel.names.items()}
         self.names: dict[Value, str] = {
             value: name for value, name in kernel.names.items() if isinstance(value, Held)
@@ -120,7 +163,7 @@ class _Writing:
         self.outside: set[Value] = set()
         builder = Builder()
         images = (
-            {axis: constant(at) for axis, at in zip(gone, place, strict=True)}
+            {**(moved or {}), **dict(zip(gone, map(constant, place), strict=True))}
             for place in product(*(range(axis.extent) for axis in gone))
         )
         self.places = [(image, Substitution(builder, image, {})) for image in images]
@@ -150,7 +193,7 @@ class _Writing:
         return tuple(made)
 
     def _let(self, before: Let, value: Value, image: Mapping[Axis, Index]) -> Let:
-        name = self.names.setdefault(value, f"v{len(self.names)}")
+        name = self.names.setdefault(value, f"{self.prefix}{len(self.names)}")
         if isinstance(before.value, Cached):
             offset = substituted(before.value.offset, image, {})
             return Let(name, replace(before.value, offset=offset))

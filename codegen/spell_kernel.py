@@ -8,7 +8,7 @@ from ..tracer.ops.kinds import Reduction
 from .fission import FissionPiece, pieces_of
 from .index import Axis
 from .interior import middle_of
-from .kernel import Accumulate, Accumulator, Kernel, Let, Put, Stage, Statement
+from .kernel import Accumulate, Accumulator, Interior, Kernel, Let, Put, Stage, Statement
 from .spelling import (
     HALVES,
     READ,
@@ -32,6 +32,7 @@ from .view import (
     AccumulatorView,
     ArgumentView,
     InsideView,
+    InteriorView,
     KernelView,
     LoopView,
     PieceView,
@@ -205,6 +206,7 @@ class KernelSpelling:
             ),
             kept_size=min(length, BLOCK),
             inside=self._inside(stage, inner) if whole else None,
+            interior=self._interior(stage.interior) if stage.interior else None,
         )
 
     def _piece(self, piece: FissionPiece, within: Iterable[Accumulator]) -> PieceView:
@@ -230,6 +232,37 @@ class KernelSpelling:
         body = tuple(self._statement(each, inside=True) for each in stage.body)
         self.speller.holds = frozenset()
         return InsideView(middle.begin, middle.end, inner[-1].extent, asked, body)
+
+    def _interior(self, part: Interior) -> InteriorView:
+        """The part of the loops whose short axes are written out."""
+        apart = (part.along, *part.gone)
+        self.axes[part.steps] = "m0"
+        self.speller.holds = frozenset(part.asked)
+        body = tuple(self._statement(each, inside=True) for each in part.body)
+        self.speller.holds = frozenset()
+        end = part.begin + part.steps.extent
+
+        def loops(first: int, last: int) -> tuple[LoopView, ...]:
+            bounds = {part.along: (str(first), str(last))}
+            listed = [axis for axis in self.kernel.inner if axis in apart]
+            return tuple(
+                LoopView(self.axes[axis], *bounds.get(axis, ("0", str(axis.extent))))
+                for axis in (listed if first < last else ())
+            )
+
+        return InteriorView(
+            asked=" && ".join(map(self.speller.condition, part.asked)),
+            around=tuple(
+                LoopView(self.axes[axis], "0", str(axis.extent))
+                for axis in self.kernel.inner
+                if axis not in apart
+            ),
+            before=loops(0, part.begin),
+            loop=LoopView("m0", "0", str(part.steps.extent)),
+            body=body,
+            after=loops(end, part.along.extent),
+            instead=loops(0, part.along.extent),
+        )
 
     def _is_looped(self, accumulator: Accumulator, stage: Stage) -> bool:
         """Whether the accumulator needs a part of its own in the innermost loop."""

@@ -6,18 +6,22 @@ computes. The run time then interprets the graph, and says so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from math import prod
 
 import numpy as np
 
-from .index import Axis, Bounded, Index, Place
+from .index import Axis, Bounded, Index, Place, constant, of_axis, substituted
 from .kernel import (
     Accumulate,
     Argument,
     Combine,
     ImplicitLeft,
     ImplicitRight,
+    Interior,
     Kernel,
     Launch,
     Let,
@@ -27,6 +31,7 @@ from .kernel import (
     Put,
     Repeat,
     Sorting,
+    Stage,
     Statement,
     flat,
     memories_of,
@@ -229,6 +234,10 @@ def statements(kernel: Kernel) -> Iterator[Scope]:
         outer |= {f"{each.name}_sum" for each in stage.accumulators if each.scope == "carry"}
         yield from _walked(stage.row, outer, kernel.rows)
         yield from _walked(stage.body, set(outer), inside)
+        if stage.interior is not None:
+            part = stage.interior
+            kept = [axis for axis in inside if axis not in (part.along, *part.gone)]
+            yield from _walked(part.body, set(outer), (*kept, part.steps))
         outer |= {each.name for each in stage.accumulators if each.scope == "row"}
         yield from _walked(stage.after, outer, kernel.rows)
 
@@ -305,12 +314,35 @@ def _accesses(kernel: Kernel) -> Iterator[str]:
                 yield f"{name}[{index}] is outside of its {_room(arguments[name])} elements"
     if not kernel.ordered:
         yield from _coverage(kernel, arguments)
+    for stage in kernel.stages:
+        if stage.interior is not None:
+            yield from _interior(stage, stage.interior)
+
+
+def _interior(stage: Stage, part: Interior) -> Iterator[str]:
+    """What a part of the loops writes in place of the body must be what that would write there."""
+    if part.begin < 0 or part.begin + part.steps.extent > part.along.extent:
+        yield f"{part.steps} from {part.begin} on is no part of {part.along}"
+    moved = {part.along: of_axis(part.steps).plus(part.begin)}
+    places = [
+        {**moved, **dict(zip(part.gone, map(constant, place), strict=True))}
+        for place in product(*(range(axis.extent) for axis in part.gone))
+    ]
+    expected = Counter(
+        (each.argument, substituted(each.offset, place, {}))
+        for each in stage.body
+        if isinstance(each, Put)
+        for place in places
+    )
+    if expected != Counter((e.argument, e.offset) for e in part.body if isinstance(e, Put)):
+        yield f"another body writes elsewhere along {part.along}"
 
 
 def _coverage(kernel: Kernel, arguments: Mapping[str, Argument]) -> Iterator[str]:
     """What is written must be written once for each element, by one statement or by several."""
     puts: dict[str, list[tuple[Index, tuple[Axis, ...]]]] = {}
-    for statement, _, axes in statements(kernel):
+    plain = replace(kernel, stages=tuple(replace(e, interior=None) for e in kernel.stages))
+    for statement, _, axes in statements(plain):
         if isinstance(statement, Put):
             puts.setdefault(statement.argument, []).append((statement.offset, axes))
     for name, written in puts.items():

@@ -69,6 +69,22 @@ class InsideView:
 
 
 @dataclass(frozen=True)
+class InteriorView:
+    """A part of the loops of a stage with a loop and a body of its own, where `asked` holds.
+
+    `around` are the loops that both have; the others are `before` it, `after` it, and `instead`.
+    """
+
+    asked: str
+    around: tuple[LoopView, ...]
+    before: tuple[LoopView, ...]
+    loop: LoopView
+    body: tuple[str, ...]
+    after: tuple[LoopView, ...]
+    instead: tuple[LoopView, ...]
+
+
+@dataclass(frozen=True)
 class StageView:
     """A stage: `row`, then `loops` around `body`, then `after`.
 
@@ -91,6 +107,7 @@ class StageView:
     kept: tuple[tuple[str, str], ...] = ()
     kept_size: int = 0
     inside: InsideView | None = None
+    interior: InteriorView | None = None
 
 
 @dataclass(frozen=True)

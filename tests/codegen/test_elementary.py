@@ -73,7 +73,7 @@ HEADS = {"written out": "", "called": "#define GRADC_ELEMENTARY_ONCE\n"}
 
 @pytest.fixture(scope="module", params=HEADS)
 def library(request: pytest.FixtureRequest) -> Any:
-    headers = "".join(read_template(f"c/{name}") for name in ("gradc.h", "elementary.h"))
+    headers = "".join(read_template(f"c/{name}") for name in ("gradc.h", "lanes.h", "elementary.h"))
     program = (HERE / "programs" / "elementary.c").read_text(encoding="utf-8")
     return build(HEADS[request.param] + headers + program, strict_toolchain(), open_cache())
 

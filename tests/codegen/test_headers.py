@@ -37,8 +37,9 @@ HERE = Path(__file__).parent
 # ---- alone
 
 BEFORE = {
-    "prelude.h": ("gradc.h", "elementary.h"),
-    "matmul.h": ("gradc.h", "elementary.h", "prelude.h"),
+    "elementary.h": ("lanes.h",),
+    "prelude.h": ("gradc.h", "lanes.h", "elementary.h"),
+    "matmul.h": ("gradc.h", "lanes.h", "elementary.h", "prelude.h"),
 }
 """What stands before a header in every source, where it needs something."""
 
