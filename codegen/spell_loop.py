@@ -32,8 +32,7 @@ class Pointer:
         if not self.offset and self.base != "arena":
             return self.base
         sign = "-" if self.offset < 0 else "+"
-        base = f"(char *){self.base}" if self.base.startswith("buffers") else self.base
-        return f"{base} {sign} {abs(self.offset)}"
+        return f"{_bytes(self.base)} {sign} {abs(self.offset)}"
 
 
 def spelled_loop(
@@ -43,6 +42,7 @@ def spelled_loop(
     variable = f"t{depth}"
     touched = dict.fromkeys(memory for each in launch.body for memory, _ in memories_of(each))
     inside = dict(pointers)
+    offsets: list[tuple[str, tuple[int, ...]]] = []
     tables: list[tuple[str, tuple[str, ...]]] = []
     places: list[tuple[str, str]] = []
     for memory, steps in launch.moving.items():
@@ -54,13 +54,23 @@ def spelled_loop(
             continue
         name = f"{variable}_{len(places)}"
         text = _moving(found, variable)
-        if text is None:
+        if text is None and all(each.base == found[0].base for each in found):
+            offsets.append((f"{name}_offsets", tuple(each.offset for each in found)))
+            text = f"{_bytes(found[0].base)} + {name}_offsets[{variable}]"
+        elif text is None:
             tables.append((f"{name}_table", tuple(each.text() for each in found)))
             text = f"{name}_table[{variable}]"
         places.append((name, text))
         inside[memory] = Pointer(name)
-    view = RepeatView(variable, launch.count, tuple(tables), tuple(places), (), launch.label)
+    view = RepeatView(
+        variable, launch.count, tuple(offsets), tuple(tables), tuple(places), (), launch.label
+    )
     return view, inside
+
+
+def _bytes(base: str) -> str:
+    """The pointer `base`, to count bytes from."""
+    return f"(char *){base}" if base.startswith("buffers") else base
 
 
 def _pointer(place: Place, pointers: Mapping[Memory, Pointer]) -> Pointer:
@@ -91,8 +101,7 @@ def _even(middle: list[Pointer], first: int, variable: str) -> str | None:
     start = middle[0].behind(-first * step).text()
     if not step:
         return start
-    start = f"(char *){start}" if start.startswith("buffers") else start
-    return f"{start} {'-' if step < 0 else '+'} {abs(step)} * {variable}"
+    return f"{_bytes(start)} {'-' if step < 0 else '+'} {abs(step)} * {variable}"
 
 
 def _in_turn(middle: list[Pointer], first: int, variable: str) -> str | None:
@@ -101,7 +110,6 @@ def _in_turn(middle: list[Pointer], first: int, variable: str) -> str | None:
         expected = (middle[0].offset + number % slots * size for number in range(len(middle)))
         if all(each.offset == at for each, at in zip(middle, expected, strict=True)):
             start = middle[0].text()
-            start = f"(char *){start}" if start.startswith("buffers") else start
             counted = f"({variable} - {first})" if first else variable
-            return f"{start} + {counted} % {slots} * {size}"
+            return f"{_bytes(start)} + {counted} % {slots} * {size}"
     return None

@@ -283,10 +283,12 @@ class LaunchView:
 @dataclass(frozen=True)
 class RepeatView:
     """A loop over calls: `places` are the pointers that move, by name, as expressions of its
-    variable; `tables` are those that move in no even steps, by name, with what stands in them."""
+    variable; of those that move in no even steps, `offsets` are bytes behind one pointer, by name,
+    which cost a compiler nothing, and `tables` the pointers, where there are several."""
 
     variable: str
     count: int
+    offsets: tuple[tuple[str, tuple[int, ...]], ...]
     tables: tuple[tuple[str, tuple[str, ...]], ...]
     places: tuple[tuple[str, str], ...]
     body: tuple[LaunchView | RepeatView, ...]

@@ -24,6 +24,8 @@ SEQUENCES: dict[str, list[tuple[Memory, int]]] = {
         (ARENA, 999),
     ],
     "no order": [(ARENA, step * step % 37) for step in range(12)],
+    "no order in an input": [(INPUT, step * step % 37) for step in range(12)],
+    "two memories": [((ARENA, INPUT)[step // 2 % 2], step * step % 37) for step in range(12)],
     "the same": [(INPUT, 5)] * 12,
 }
 
@@ -43,21 +45,24 @@ def value(text: str, step: int) -> int:
     return made
 
 
-@pytest.mark.parametrize("name", SEQUENCES)
-def test_each_step_has_its_place(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = SEQUENCES[name]
+@pytest.mark.parametrize("case", SEQUENCES)
+def test_each_step_has_its_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = SEQUENCES[case]
     inner = Memory(float32, 1, "input")
     monkeypatch.setattr("gradc.codegen.spell_loop.memories_of", lambda launch: ((inner, False),))
     body = (Kernel.__new__(Kernel),)
     loop = Repeat("loop", len(places), body, {inner: tuple(places)})
     view, inside = spelled_loop(loop, POINTERS, 0)
     names = dict(view.places)
-    tables = dict(view.tables)
+    offsets, tables = dict(view.offsets), dict(view.tables)
     for step, (memory, start) in enumerate(places):
         base = BEGINS["arena"] + 128 if memory is ARENA else BEGINS["buffers"]
         text = names.get(inside[inner].base, inside[inner].text())
         if text.endswith("_table[t0]"):
             text = tables[text.removesuffix("[t0]")][step]
+        if text.endswith("_offsets[t0]"):
+            base_text, name = text.removesuffix("[t0]").split(" + ")
+            text = f"{base_text} + {offsets[name][step]}"
         assert value(text, step) == base + 4 * start
 
 
@@ -67,4 +72,6 @@ def test_only_what_has_no_order_needs_a_table(monkeypatch: pytest.MonkeyPatch) -
     for name, places in SEQUENCES.items():
         body = (Kernel.__new__(Kernel),)
         loop = Repeat("loop", len(places), body, {inner: tuple(places)})
-        assert bool(spelled_loop(loop, POINTERS, 0)[0].tables) is (name == "no order")
+        view = spelled_loop(loop, POINTERS, 0)[0]
+        assert bool(view.offsets) is name.startswith("no order")
+        assert bool(view.tables) is (name == "two memories")
