@@ -24,25 +24,27 @@ def adjoint(
     wrt: Sequence[Node],
     manager: int,
     call: Call | None = None,
+    order: Sequence[Node] | None = None,
 ) -> dict[Node, Node]:
     """The cotangents of those `wrt` that the targets depend on, in the order they are complete.
 
     `seeds` are the targets' own cotangents (of their shapes; a target that is listed twice gets the
     sum). Results of a backward that hid from the manager number `manager` are constants. `call`
-    runs the backward of Functions.
+    runs the backward of Functions. `order` are the targets and all that they are made of, where the
+    caller knows them.
     """
     with without_collection():
-        return _adjoint(targets, seeds, wrt, manager, call)
+        return _adjoint(order or topological(targets), targets, seeds, wrt, manager, call)
 
 
 def _adjoint(
+    order: Sequence[Node],
     targets: Sequence[Node],
     seeds: Sequence[Node],
     wrt: Sequence[Node],
     manager: int,
     call: Call | None,
 ) -> dict[Node, Node]:
-    order = topological(targets)
     wanted = set(wrt)
     reaches = _reaching(order, wanted, manager)
     cotangents: dict[Node, Node] = {}
@@ -57,7 +59,7 @@ def _adjoint(
             complete[each] = g
         if each.op is markers.boundary and each in reaches:
             calls.meet(each, g, cotangents)
-        elif g is not None and _passes(each, reaches, manager):
+        elif g is not None and (each not in wanted or _passes(each, reaches, manager)):
             _propagate(each, g, reaches, cotangents)
     return complete
 
@@ -65,7 +67,7 @@ def _adjoint(
 class _Calls:
     """Gathers the cotangents of each Function's outputs, and calls it at the first of them."""
 
-    def __init__(self, order: list[Node], reaches: set[Node], call: Call | None) -> None:
+    def __init__(self, order: Sequence[Node], reaches: set[Node], call: Call | None) -> None:
         self._reaches = reaches
         self._call = call
         self._first: dict[int, Node] = {}
@@ -89,7 +91,7 @@ class _Calls:
                     _accumulate(cotangents, source, fitted(part, source))
 
 
-def _reaching(order: list[Node], wrt: set[Node], manager: int) -> set[Node]:
+def _reaching(order: Sequence[Node], wrt: set[Node], manager: int) -> set[Node]:
     """The nodes through which a cotangent gets to one of `wrt`."""
     found: set[Node] = set()
     for each in order:
@@ -116,7 +118,7 @@ def _propagate(each: Node, g: Node, reaches: set[Node], cotangents: dict[Node, N
 
 def fitted(g: Node, x: Node) -> Node:
     """The cotangent `g`, brought to the shape and the dtype of the value `x` that it belongs to."""
-    if g.type[:2] == x.type[:2]:
+    if g.type is x.type or g.type[:2] == x.type[:2]:
         return g
     if not _broadcasts(x.shape, g.shape):
         raise DerivativeError(f"a cotangent {g.type} does not fit the value {x.type}")

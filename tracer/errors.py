@@ -85,16 +85,16 @@ def _users() -> FrameType | None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if name != "gradc" and not name.startswith("gradc."):
+        if not name.startswith("gradc.") and name != "gradc":
             return frame
         frame = frame.f_back
     return None
 
 
-def users_frame() -> Origin | None:
-    """The innermost line outside gradc that is running now."""
+def users_frame(label: str = "") -> Origin | None:
+    """The innermost line outside gradc that is running now, which calls the function `label`."""
     frame = _users()
-    return None if frame is None else Origin(frame.f_code.co_filename, frame.f_lineno)
+    return None if frame is None else Origin(frame.f_code.co_filename, frame.f_lineno, label)
 
 
 def users_place() -> Place | None:

@@ -205,8 +205,8 @@ def _computed(
     made = {each: outputs[image] for each, image in zip(asked, graph.outputs, strict=True)}
     made.update(zip(nodes, [made.get(each, -1) for each in bare], strict=True))
     made = {each: place for each, place in made.items() if place >= base}
-    graph = Graph(graph.inputs, graph.floats, graph.ints, tuple(outputs))
     within = graph.nodes()
+    graph = Graph(graph.inputs, graph.floats, graph.ints, tuple(outputs)).with_order(within)
     evaluator = current_evaluator()
     key = (evaluator, digest(graph))
     run, _ = EXECUTABLES.get(key) or (None, 0)

@@ -282,11 +282,11 @@ class GradManagerGroup:
             each.release()
 
 
-def _weight(marked: tuple[tuple[Node, Node], ...]) -> int:
-    return 250 + len(topological([cotangent for _, cotangent in marked]))
+ADJOINTS = InternTable(500_000, lambda found: 250 + found[1])
+"""The cotangents, and about how many nodes they are made of."""
 
-
-ADJOINTS = InternTable(500_000, _weight)
+GROWTH = 3
+"""An adjoint and what it goes back through are about so many times the nodes of the latter."""
 
 
 def cotangents(
@@ -302,14 +302,17 @@ def cotangents(
     """
     recording = session.recording
     key = (targets, seeds, tracked, hidden, session.number, recording.quiet)
-    found: tuple[tuple[Node, Node], ...] | None = ADJOINTS.get(key)
+    found: tuple[tuple[tuple[Node, Node], ...], int] | None = ADJOINTS.get(key)
     if found is not None:
-        return found
+        return found[0]
     STATISTICS.adjoints += 1
     calls = Calls(recording)
-    grads = adjoint(targets, seeds, tracked, session.number, calls)
+    order = topological(targets)
+    grads = adjoint(targets, seeds, tracked, session.number, calls, order)
     marked = tuple((each, _marked(g, hidden, recording)) for each, g in grads.items())
-    return marked if calls.called else ADJOINTS.put(key, marked)
+    if not calls.called:
+        ADJOINTS.put(key, (marked, GROWTH * len(order)))
+    return marked
 
 
 def _marked(g: Node, hidden: tuple[int, ...], recording: Recording) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +22,11 @@ class Graph:
     floats: int
     ints: int
     outputs: tuple[Node, ...]
+
+    def with_order(self, order: Iterable[Node]) -> Graph:
+        """This graph, of which `order` is known to be the order: no edge is followed again."""
+        self.__dict__["order"] = tuple(order)
+        return self
 
     @cached_property
     def order(self) -> tuple[Node, ...]:
@@ -62,7 +67,9 @@ def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Gr
     image: dict[Node, Node] = {}
     leaves: list[Node] = []
     for each in topological(outputs, known):
-        if each in known or each.op is sources.input_:
+        if each.inputs and each.op.kind != "marker" and each not in known:  # most
+            made = with_inputs(each, tuple([image[i] for i in each.inputs]))
+        elif each in known or each.op is sources.input_:
             slot, kind = len(inputs), each.type
             inputs.append(each)
             made = node(sources.input_, (), (slot, kind.dtype, kind.shape, kind.device))
@@ -72,10 +79,11 @@ def canonical(outputs: Sequence[Node], known: Collection[Node] = ()) -> tuple[Gr
         elif each.op.kind == "marker":
             made = image[each.inputs[0]]
         else:
-            made = with_inputs(each, tuple([image[i] for i in each.inputs]))
+            made = each
         image[each] = made
     floats, ints = tuple(scalars["f"]), tuple(scalars["i"])
     graph = Graph(tuple(leaves), len(floats), len(ints), tuple(image[each] for each in outputs))
+    graph.with_order(dict.fromkeys(image.values()))
     return graph, Binding(tuple(inputs), floats, ints, image)
 
 

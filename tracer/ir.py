@@ -166,11 +166,15 @@ Operand = Node | float | int
 
 def _arithmetic(name: str, *operands: Operand) -> Node:
     """An operator on nodes, and on numbers that belong to a rule and take the type of a node."""
-    elementwise, constant_like = _rules()
-    if not all(isinstance(each, Node) for each in operands):
-        like = next(each for each in operands if isinstance(each, Node))
-        operands = tuple([x if isinstance(x, Node) else constant_like(x, like) for x in operands])
-    made: Node = getattr(elementwise, name)(*operands)
+    operators, constant_like = _rules()
+    for each in operands:
+        if each.__class__ is not Node:
+            like = next(each for each in operands if isinstance(each, Node))
+            operands = tuple(
+                [constant_like(x, like) if x.__class__ is not Node else x for x in operands]
+            )
+            break
+    made: Node = operators[name](*operands)
     return made
 
 
@@ -179,7 +183,7 @@ def _rules() -> tuple[Any, Any]:
     """The elementwise operators, which build on this module, and how numbers become constants."""
     from .ops import elementwise, sources
 
-    return elementwise, sources.constant_like
+    return vars(elementwise), sources.constant_like
 
 
 class _Circumstance(threading.local):
@@ -249,8 +253,7 @@ class on_behalf_of:  # used as a word, like contextlib.suppress
 def _origin_now() -> Origin | None:
     if _circumstance.origin is not None:
         return _circumstance.origin
-    origin = users_frame()
-    return origin and origin._replace(label=_circumstance.label)
+    return users_frame(_circumstance.label)
 
 
 class InternTable:
@@ -260,7 +263,9 @@ class InternTable:
     tells more.
     """
 
-    def __init__(self, limit: int = 200_000, weigh: Callable[[Any], int] = lambda value: 1) -> None:
+    __slots__ = ("limit", "old", "weigh", "weight", "young")
+
+    def __init__(self, limit: int = 200_000, weigh: Callable[[Any], int] | None = None) -> None:
         self.limit = limit
         self.weigh = weigh
         self.weight = 0
@@ -270,16 +275,21 @@ class InternTable:
     def get(self, key: Any) -> Any:
         """What is kept under `key`, or None."""
         found = self.young.get(key)
-        if found is None and (found := self.old.get(key)) is not None:
+        return self.kept_from_before(key) if found is None else found
+
+    def kept_from_before(self, key: Any) -> Any:
+        """What only the generation before kept under `key`, which stays from now on; or None."""
+        found = self.old.get(key) if self.old else None
+        if found is not None:
             self.young[key] = found
-            self.weight += self.weigh(found)
+            self.weight += self.weigh(found) if self.weigh else 1
         return found
 
     def put(self, key: Any, value: Any) -> Any:
         """Keep `value` under `key`, unless another thread was first; give what is kept."""
         if self.weight >= self.limit:
             self.old, self.young, self.weight = self.young, {}, 0
-        self.weight += self.weigh(value)
+        self.weight += self.weigh(value) if self.weigh else 1
         return self.young.setdefault(key, value)
 
     def clear(self) -> None:
@@ -296,7 +306,7 @@ NODES = InternTable()
 def node(op: Op, inputs: tuple[Node, ...], attrs: Attributes = ()) -> Node:
     """The node of `op` on `inputs`; its type is inferred, and checked, only when it is new."""
     key = (op, inputs, attrs)
-    found: Node | None = NODES.get(key)
+    found: Node | None = NODES.young.get(key) or NODES.kept_from_before(key)
     if found is None:
         made = op.infer(tuple([each.type for each in inputs]), attrs)
         if made.shape and min(made.shape) < 0:
@@ -309,7 +319,7 @@ def node(op: Op, inputs: tuple[Node, ...], attrs: Attributes = ()) -> Node:
 def with_inputs(like: Node, inputs: tuple[Node, ...]) -> Node:
     """The node that is `like`, on other inputs of the same types."""
     key = (like.op, inputs, like.attrs)
-    found: Node | None = NODES.get(key)
+    found: Node | None = NODES.young.get(key) or NODES.kept_from_before(key)
     if found is None:
         found = NODES.put(key, Node(like.op, inputs, like.attrs, like.type, like.origin))
     return found
@@ -327,21 +337,23 @@ def common_device(types: Sequence[TensorType]) -> str:
 def topological(outputs: Sequence[Node], known: Any = ()) -> list[Node]:
     """`outputs` and all that they are made of, inputs first, stopping at the nodes in `known`."""
     order: list[Node] = []
-    opened: set[Node] = set()
-    done: set[Node] = set()
-    stack = list(reversed(outputs))
-    while stack:
-        top = stack.pop()
-        if top in done:
-            continue
-        if top not in opened and top not in known:
-            opened.add(top)
-            waiting = [each for each in top.inputs if each not in done]
-            if waiting:
-                stack.append(top)
-                waiting.reverse()
-                stack += waiting
+    met: set[Node] = set()
+    path: list[tuple[Node | None, Iterator[Node]]] = []
+    top: Node | None = None
+    left = iter(outputs)
+    while True:
+        for each in left:
+            if each in met:
                 continue
-        done.add(top)
-        order.append(top)
-    return order
+            met.add(each)
+            if not each.inputs or each in known:
+                order.append(each)
+                continue
+            path.append((top, left))
+            top, left = each, iter(each.inputs)
+            break
+        else:
+            if top is None:
+                return order
+            order.append(top)
+            top, left = path.pop()

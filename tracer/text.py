@@ -21,16 +21,21 @@ class ParseError(GradcError, ValueError):
 def show(graph: Graph) -> str:
     """The graph as text: `%n: type = op(inputs, attributes)`, then what it returns."""
     names: dict[Node, str] = {}
+    types: dict[int, str] = {}
     lines = [f"graph inputs={len(graph.inputs)} floats={graph.floats} ints={graph.ints}"]
     for each in (*graph.inputs, *graph.nodes()):
         if each in names:
             continue
-        names[each] = f"%{len(names)}"
+        name = f"%{len(names)}"
+        names[each] = name
         arguments = [names[i] for i in each.inputs]
+        kind = types.get(id(each.type))  # nodes share them
+        if kind is None:
+            kind = types[id(each.type)] = str(each.type)
         if each.attrs:
             pairs = zip(each.op.attributes, each.attrs, strict=True)
-            arguments += [f"{name}={_attribute(value)}" for name, value in pairs]
-        lines.append(f"{names[each]}: {each.type} = {each.op.name}({', '.join(arguments)})")
+            arguments += [f"{attribute}={_attribute(value)}" for attribute, value in pairs]
+        lines.append(f"{name}: {kind} = {each.op.name}({', '.join(arguments)})")
     lines.append(f"return {', '.join(names[each] for each in graph.outputs)}")
     return "\n".join(lines) + "\n"
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..dtypes import DType, accumulator, bool_, default_float, int32, int64, promote
+from ..dtypes import DTYPES, DType, accumulator, bool_, default_float, int32, int64, promote
 from ..errors import DTypeError, ShapeError, located
 from ..ir import Attributes, Node, Op, Shape, TensorType, common_device, node
 
@@ -58,6 +58,12 @@ DOMAINS: dict[str, Callable[[DType], DType | None]] = {
 }
 """What operands of a type are brought to; None where an operator does not take the type."""
 
+TAKEN_AS_THEY_ARE: dict[str, frozenset[DType]] = {
+    domain: frozenset(dtype for dtype in DTYPES.values() if brought(dtype) is dtype)
+    for domain, brought in DOMAINS.items()
+}
+"""The types whose operands stay as they are."""
+
 
 def operand_type(name: str, domain: str, dtype: DType) -> DType:
     """The type to which the operator `name` brings operands of `dtype`."""
@@ -77,6 +83,8 @@ def require_dtype(name: str, types: Types, dtype: DType) -> None:
 
 def broadcast_shapes(name: str, shapes: tuple[Shape, ...]) -> Shape:
     """NumPy's common shape of `shapes`."""
+    if shapes.count(shapes[0]) == len(shapes):
+        return shapes[0]
     rank = max(len(shape) for shape in shapes)
     result = [1] * rank
     for shape in shapes:
@@ -116,10 +124,8 @@ class Elementwise(Op):
     def __call__(self, *operands: Node, attrs: Attributes = ()) -> Node:
         """The node of this operator; operands of different types are cast to the common one."""
         last = operands[-1].type.dtype
-        others = [each for each in operands if each.type.dtype is not last]
-        if (
-            not (others or self.condition) and DOMAINS[self.domain](last) is last
-        ):  # most are, and there are many
+        plain = not self.condition and last in TAKEN_AS_THEY_ARE[self.domain]
+        if plain and len(operands) < 3 and operands[0].type.dtype is last:  # most are
             return node(self, operands, attrs)
         data = operands[self.condition :]
         common = reduce(promote, (each.dtype for each in data))
@@ -132,15 +138,15 @@ class Elementwise(Op):
         """Broadcast shapes; the dtype of the operands, or bool."""
         first, operand = types[0], types[-1].dtype
         plain = not self.condition and types.count(first) == len(types)
-        if plain and DOMAINS[self.domain](operand) is operand:
+        if plain and operand in TAKEN_AS_THEY_ARE[self.domain]:
             return first if self.result == "same" else first._replace(dtype=bool_)
         require_dtype(self.name, types[: self.condition], bool_)
-        require_dtype(
-            self.name, types[self.condition :], operand_type(self.name, self.domain, operand)
-        )
-        shape = broadcast_shapes(self.name, tuple(each.shape for each in types))
+        expected = operand_type(self.name, self.domain, operand)
+        require_dtype(self.name, types[self.condition :], expected)
+        shape = broadcast_shapes(self.name, tuple([each.shape for each in types]))
         dtype = bool_ if self.result == "bool" else operand
-        return TensorType(dtype, shape, common_device(types))
+        made = TensorType(dtype, shape, common_device(types))
+        return types[types.index(made)] if made in types else made  # nodes share them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
