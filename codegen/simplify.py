@@ -7,6 +7,7 @@ becomes a product, which rounds once instead of many times.)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 
@@ -40,11 +41,14 @@ def images(graph: Graph) -> dict[Node, Node]:
     """What stands in the simplified graph in place of each node."""
     image: dict[Node, Node] = {}
     settled: set[Node] = set()
-    for each in graph.nodes():
-        with on_behalf_of(each.origin):
-            inputs = tuple(image[i] for i in each.inputs)
+    with on_behalf_of(None) as behalf:
+        for each in graph.nodes():
+            behalf.now_of(each.origin)
+            inputs = tuple([image[i] for i in each.inputs])
             made = each if inputs == each.inputs else node(each.op, inputs, each.attrs)
-            image[each] = _settled(made, settled)
+            better = _better(made)
+            image[each] = made if better is None else _settled(better, settled)
+            settled.add(image[each])
     return image
 
 
@@ -76,12 +80,19 @@ def _settled(made: Node, settled: set[Node]) -> Node:
 
 def _better(made: Node) -> Node | None:
     """What the first rule that fits makes of `made`."""
-    for rule in (*ANY, *RULES.get(made.op.name, ())):
+    for rule in _rules_for(made.op):
         found = rule(made)
         if found is not None:
             assert found.type[:2] == made.type[:2], f"{made!r} became {found!r}"
             return found
     return None
+
+
+@cache
+def _rules_for(op: Op) -> tuple[Rule, ...]:
+    """The rules that may fit a node of `op`, in their order."""
+    any_op = [rule for rule, kinds in ANY.items() if op.kind in (kinds or (op.kind,))]
+    return (*any_op, *RULES.get(op.name, ()))
 
 
 # ---- what the rules ask
@@ -114,14 +125,12 @@ def fold(made: Node) -> Node | None:
     """An elementwise operator on constants is a constant."""
     if not isinstance(made.op, Elementwise) or made.op is elementwise.checked_index:
         return None
-    texts = [_constant_below(each) for each in made.inputs]
-    if any(each is None for each in texts):
-        return None
-    arrays = [
-        rounded(np.asarray(sources.number_of(*each.attrs)), each.dtype)
-        for each in texts
-        if each is not None
-    ]
+    arrays = []
+    for each in made.inputs:
+        below = _constant_below(each)
+        if below is None:
+            return None
+        arrays.append(rounded(np.asarray(sources.number_of(*below.attrs)), below.dtype))
     attrs = [computing(a) if isinstance(a, DType) else a for a in made.attrs]
     with np.errstate(all="ignore"):
         value = rounded(np.asarray(made.op.reference(*arrays, *attrs)), made.dtype)
@@ -145,7 +154,7 @@ def still(made: Node) -> Node | None:
 
 def empty(made: Node) -> Node | None:
     """What has no elements need not be computed."""
-    if made.type.size or made.op.kind == "source" or _constant_below(made) is not None:
+    if 0 not in made.type.shape or made.op.kind == "source" or _constant_below(made) is not None:
         return None
     checks = (each for each in topological([made]) if each.op is elementwise.checked_index)
     if any(each.type.size for each in checks):
@@ -164,7 +173,13 @@ def of_one(made: Node) -> Node | None:
     return made.inputs[0]
 
 
-ANY: tuple[Rule, ...] = (empty, fold, still, of_one)
+ANY: dict[Rule, tuple[str, ...]] = {
+    empty: (),
+    fold: ("elementwise",),
+    still: ("movement",),
+    of_one: ("reduction", "scan"),
+}
+"""Rules for operators of some kinds, or of all."""
 
 
 # ---- rules by operator

@@ -242,9 +242,14 @@ class on_behalf_of:  # used as a word, like contextlib.suppress
     def __init__(self, origin: Origin | None) -> None:
         self._origin = origin
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> on_behalf_of:
         self._before = _circumstance.origin
         _circumstance.origin = self._origin
+        return self
+
+    def now_of(self, origin: Origin | None) -> None:
+        """From now on the nodes made inside carry another origin."""
+        _circumstance.origin = origin
 
     def __exit__(self, *_: object) -> None:
         _circumstance.origin = self._before
