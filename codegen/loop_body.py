@@ -25,14 +25,10 @@ class Uses:
     """Which operators are read by which."""
 
     def __init__(self, line: Line, outputs: Iterable[Node]) -> None:
-        pairs = [
-            (place, line.base_place(operand))
-            for place, each in enumerate(line.nodes)
-            for operand in each.inputs
-        ]
-        pairs += [(len(line.nodes), line.base_place(each)) for each in outputs]
-        table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        self.readers, self.read = table[:, 0], table[:, 1]
+        results = np.array([line.base_place(each) for each in outputs], dtype=np.int64)
+        counts = np.diff(line.firsts, append=len(line.bases))
+        self.read = np.concatenate((line.bases, results))
+        self.readers = np.repeat(np.arange(len(counts) + 1), (*counts, len(results)))
 
     def outside(self, run: Run) -> dict[int, int]:
         """The places in a segment that are read from outside of `run`, each with the first step

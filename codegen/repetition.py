@@ -50,46 +50,92 @@ class Reference:
 
 
 class Line:
-    """The operators of a graph in their order, without the movements between them."""
+    """The operators of a graph in their order, without the movements between them.
+
+    `kinds` are numbers, equal for what may be one operator of two segments. The operands of an
+    operator begin at `firsts[place]` among `bases`, which are the places of the operators that they
+    show (-1 for sources).
+    """
 
     def __init__(self, order: Sequence[Node]) -> None:
-        self.nodes = [each for each in order if not is_moved(each) and each.op.kind != "source"]
-        self.places = {each: place for place, each in enumerate(self.nodes)}
-        self._known: dict[Node, tuple[Reference, Any]] = {}
-        numbers: dict[Any, int] = {}
-        self.kinds: Numbers = np.array(
-            [numbers.setdefault(self._kind(each), len(numbers)) for each in self.nodes],
-            dtype=np.int64,
-        )
+        self.nodes: list[Node] = []
+        self.places: dict[Node, int] = {}
+        self._base: dict[Node, int] = {}
+        self._references: dict[Node, Reference] = {}
+        kinds, firsts, bases = list[int](), list[int](), list[int]()
+        numbers = _Numbers()
+        shown, base = numbers.shown, self._base
+        for each in order:
+            if is_moved(each):
+                base[each] = base[each.inputs[0]]
+            elif each.op.kind == "source":
+                base[each] = -1
+            else:
+                base[each] = self.places[each] = len(self.nodes)
+                self.nodes.append(each)
+                kinds.append(numbers.of_operator(each))
+                firsts.append(len(bases))
+                bases += [base[operand] for operand in each.inputs]
+            shown[each] = numbers.of_operand(each)
+        self.kinds: Numbers = np.array(kinds, dtype=np.int64)
+        self.firsts: Numbers = np.array(firsts, dtype=np.int64)
+        self.bases: Numbers = np.array(bases, dtype=np.int64)
 
     def reference(self, operand: Node) -> Reference:
         """What `operand` is, seen through movements."""
-        return self._seen(operand)[0]
+        known = self._references.get(operand)
+        if known is None:
+            moves: list[Node] = []
+            base = operand
+            while is_moved(base):
+                moves.append(base)
+                (base,) = base.inputs
+            known = self._references[operand] = Reference(base, tuple(moves))
+        return known
 
     def base_place(self, operand: Node) -> int:
         """The place of the operator that `operand` shows; -1 for sources."""
-        return self.places.get(self._seen(operand)[0].base, -1)
+        return self._base[operand]
 
-    def _seen(self, operand: Node) -> tuple[Reference, Any]:
-        """The reference, and what must be equal in all segments of it."""
-        chain: list[Node] = []
-        while operand not in self._known and is_moved(operand):
-            chain.append(operand)
-            (operand,) = operand.inputs
-        if operand not in self._known:
-            own = operand if operand.op.kind == "source" and operand.inputs == () else operand.op
-            if own is operand and operand.op.name == "input":
-                own = operand.op
-            self._known[operand] = Reference(operand, ()), (own, operand.type)
-        for each in reversed(chain):
-            (below, key), shifts = self._known[each.inputs[0]], each.op is movement.slice_op
-            attrs = each.attrs[1:] if shifts else each.attrs
-            known = Reference(below.base, (each, *below.moves)), (each.op, attrs, key)
-            self._known[each] = known
-        return self._known[chain[0] if chain else operand]
+    def base_places(self, run: Run, place: int, operand: int) -> Numbers:
+        """The same for one operand of one operator, in each segment of `run`."""
+        found: Numbers = self.bases[
+            self.firsts[run.start + place : run.stop : run.period] + operand
+        ]
+        return found
 
-    def _kind(self, each: Node) -> Any:
-        return (each.op, each.attrs, each.type, tuple(self._seen(i)[1] for i in each.inputs))
+
+class _Numbers:
+    """Numbers for what must be equal in all segments; `shown` are those of operands."""
+
+    def __init__(self) -> None:
+        self.shown: dict[Node, int] = {}
+        self._numbers: dict[Any, int] = {}
+        self._types: dict[int, int] = {}
+
+    def of_operator(self, each: Node) -> int:
+        """The number of an operator, with its operands."""
+        shown = self.shown
+        key = (each.op, each.attrs, self._type(each), *[shown[i] for i in each.inputs])
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def of_operand(self, each: Node) -> int:
+        """The number of what an operand shows: of slices, whatever place they begin at."""
+        if is_moved(each):
+            attrs = each.attrs[1:] if each.op is movement.slice_op else each.attrs
+            key: Any = (each.op, attrs, self.shown[each.inputs[0]])
+        else:
+            alone = each.op.kind == "source" and not each.inputs and each.op.name != "input"
+            key = (each if alone else each.op, self._type(each))
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _type(self, each: Node) -> int:
+        """The number of a type; most nodes share theirs."""
+        kind = each.type
+        known = self._types.get(id(kind))
+        if known is None:
+            known = self._types[id(kind)] = self._numbers.setdefault(kind, len(self._numbers))
+        return known
 
 
 def is_moved(node: Node) -> bool:

@@ -66,7 +66,7 @@ def _linked(line: Line, run: Run) -> Repeated | None:
         nodes = line.nodes[run.start + place : run.stop : run.period]
         own: list[tuple[int, int] | None] = []
         for operand in range(len(nodes[0].inputs)):
-            bases = np.array([line.base_place(each.inputs[operand]) for each in nodes])
+            bases = line.base_places(run, place, operand)
             segment, at = np.divmod(bases - run.start, run.period)
             lag = np.arange(run.count) - segment
             inside = (bases >= run.start) & (bases < run.stop)
@@ -76,7 +76,7 @@ def _linked(line: Line, run: Run) -> Repeated | None:
             if link is not None:
                 if not 0 <= link[0] <= MOST_LAG:
                     return None
-                alike = _moved_alike([each.inputs[operand] for each in nodes], middle, line)
+                alike = _moved_alike(nodes, operand, middle, line)
                 fits = inside & (lag == link[0]) & (at == link[1]) & alike
                 begins &= alike
             ahead = link[0] if link is not None else 0
@@ -95,9 +95,10 @@ def _behind(fits: NDArray[np.bool_], middle: int) -> int:
     return int(np.flatnonzero(~fits[:middle]).max(initial=-1)) + 1
 
 
-def _moved_alike(operands: Sequence[Node], middle: int, line: Line) -> NDArray[np.bool_]:
-    """Which of `operands` are moved as the middle one is; slices alone may differ."""
-    if not is_moved(operands[middle]):
-        return np.ones(len(operands), dtype=bool)
-    moves = [[each.attrs for each in line.reference(operand).moves] for operand in operands]
+def _moved_alike(nodes: Sequence[Node], operand: int, middle: int, line: Line) -> NDArray[np.bool_]:
+    """Which of the operands of `nodes` are moved as the middle one is; slices alone may differ."""
+    if not is_moved(nodes[middle].inputs[operand]):
+        return np.ones(len(nodes), dtype=bool)
+    operands = [each.inputs[operand] for each in nodes]
+    moves = [[move.attrs for move in line.reference(each).moves] for each in operands]
     return np.array([each == moves[middle] for each in moves])
