@@ -104,6 +104,8 @@ def _clustered(order: Sequence[Node], lowering: Lowering) -> Clustering:
 
 def read_by(node: Node, lowering: Lowering) -> set[Node]:
     """What lies in memory and is read by the kernel of `node` alone."""
+    if node.op.kind == "loop":  # what it reads is stored as it is
+        return set(node.inputs)
     values = values_below(lowering.element(each, axes_of(each.shape)[1]) for each in node.inputs)
     return {value.node for value in values if isinstance(value, Load)}
 
@@ -315,7 +317,7 @@ def _uses(clustering: Clustering, lowering: Lowering) -> dict[Node, Uses]:
     for number, cluster in enumerate(clustering.clusters):
         _count(uses, number, [(item.value, item.axes) for item in cluster.items])
     for node, number in clustering.home.items():
-        if node.op.kind in ALONE:
+        if node.op.kind in ALONE and node.op.kind != "loop":
             spaces = ((each, *axes_of(each.shape)) for each in node.inputs)
             _count(uses, number, [(lowering.element(x, at), axes) for x, axes, at in spaces])
     return uses

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..tracer.graph import Graph
+from ..tracer.ir import Node
 from .kernel import Program
 from .parts import grouped
 from .plan import Plan, plan
@@ -59,11 +60,20 @@ def translate(
     show("plan", layout)
     source = render(program, layout, target)
     show("render", source)
-    original = {}
-    for place, node in reversed(list(enumerate(graph.nodes()))):
-        found = image[node]
-        for later in (rolled_image, grouped_image):
-            found = later.get(found, found)
-        original[found] = place
-    checks = tuple(original[check.node] for check in program.checks)
+    checks = _places(program, graph, (image, rolled_image, grouped_image))
     return Translation(simple, program, layout, source, checks)
+
+
+def _places(
+    program: Program, graph: Graph, images: Sequence[Mapping[Node, Node]]
+) -> tuple[int, ...]:
+    """The first places in `graph` of what the program checks, seen through what passes made."""
+    if not program.checks:
+        return ()
+    original: dict[Node, int] = {}
+    for place, node in enumerate(graph.nodes()):
+        found = node
+        for image in images:
+            found = image.get(found, found)
+        original.setdefault(found, place)
+    return tuple(original[check.node] for check in program.checks)

@@ -14,7 +14,7 @@ import numpy as np
 from ..tracer.dtypes import DType, bool_
 from ..tracer.graph import Graph
 from ..tracer.interpret import computing, rounded
-from ..tracer.ir import Node, Op, node, on_behalf_of, topological
+from ..tracer.ir import Node, Op, node, on_behalf_of, topological, with_inputs
 from ..tracer.ops import elementwise, movement, reduction, sources, window
 from ..tracer.ops.kinds import Elementwise, Reduction, cast_to
 from .unroll import unrolled
@@ -44,8 +44,7 @@ def images(graph: Graph) -> dict[Node, Node]:
     with on_behalf_of(None) as behalf:
         for each in graph.nodes():
             behalf.now_of(each.origin)
-            inputs = tuple([image[i] for i in each.inputs])
-            made = each if inputs == each.inputs else node(each.op, inputs, each.attrs)
+            made = _on_others(each, tuple([image[i] for i in each.inputs]))
             better = _better(made)
             image[each] = made if better is None else _settled(better, settled)
             settled.add(image[each])
@@ -56,6 +55,16 @@ def replaced(graph: Graph, image: Mapping[Node, Node]) -> Graph:
     """`graph` with its outputs' images as outputs."""
     outputs = tuple(image[each] for each in graph.outputs)
     return Graph(graph.inputs, graph.floats, graph.ints, outputs)
+
+
+def _on_others(each: Node, inputs: tuple[Node, ...]) -> Node:
+    """What `each` is of other operands; those of the same types give it the same type."""
+    if inputs == each.inputs:
+        return each
+    for other, own in zip(inputs, each.inputs, strict=True):
+        if other.type is not own.type and other.type != own.type:
+            return node(each.op, inputs, each.attrs)
+    return with_inputs(each, inputs)
 
 
 def _settled(made: Node, settled: set[Node]) -> Node:
@@ -70,8 +79,7 @@ def _settled(made: Node, settled: set[Node]) -> Node:
         if each in settled:
             image[each] = each
             continue
-        inputs = tuple(image[i] for i in each.inputs)
-        found = each if inputs == each.inputs else node(each.op, inputs, each.attrs)
+        found = _on_others(each, tuple([image[i] for i in each.inputs]))
         better = _better(found)
         image[each] = found if better is None else _settled(better, settled)
         settled.add(image[each])
