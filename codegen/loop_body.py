@@ -54,6 +54,8 @@ class Surroundings:
 
     def operand(self, operand: Node) -> Node:
         """What stands in place of `operand`, moved as it is."""
+        if not is_moved(operand):
+            return self.image[operand]
         reference = self.line.reference(operand)
         image = self.image[reference.base]
         for each in reversed(reference.moves):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..tracer.ir import Attributes, Node, Op, node
+from ..tracer.ir import Attributes, Node, Op, Shape, node
 from ..tracer.ops import movement
 from .index import Index, row_major
 from .loop import loop_op
@@ -31,6 +31,8 @@ class InMemory:
     def __init__(self) -> None:
         self._table: dict[tuple[Op, tuple[Node, ...], Attributes], Node] = {}
         self._offsets: dict[object, tuple[int, Index]] = {}
+        self._slots: dict[Node, tuple[Node, int]] = {}
+        self._row_major: dict[Shape, Index] = {}
 
     def made(self, op: Op, inputs: tuple[Node, ...], attrs: Attributes, like: Node) -> Node:
         """A node of this graph alone: the table of all nodes would keep the loops alive."""
@@ -42,9 +44,12 @@ class InMemory:
 
     def slot(self, stack: Node, slot: int, like: Node) -> Node:
         """One value among those of a loop, which is of the shape of `like`."""
-        box = ((slot, *(0 for _ in like.shape)), (1, *like.shape), (1,) * stack.ndim)
+        shape = like.type.shape
+        box = ((slot, *(0 for _ in shape)), (1, *shape), (1,) * (len(shape) + 1))
         line = self.made(movement.slice_op, (stack,), box, like)
-        return self.made(movement.reshape_op, (line,), (like.shape,), like)
+        made = self.made(movement.reshape_op, (line,), (shape,), like)
+        self._slots[made] = stack, slot
+        return made
 
     def joined(self, parts: Sequence[Node], axis: int, like: Node) -> Node:
         """`parts` along `axis`; those that lie one after another in memory are one part."""
@@ -81,6 +86,12 @@ class InMemory:
             last = here
         return groups
 
+    def _of_all(self, shape: Shape) -> Index:
+        """Where the elements of `shape` lie, one after another."""
+        if shape not in self._row_major:
+            self._row_major[shape] = row_major(axes_of(shape)[1], shape)
+        return self._row_major[shape]
+
     def slot_of(self, part: Node) -> tuple[Node, int] | None:
         """The values of a loop, and which of them all of `part` is."""
         try:
@@ -88,7 +99,7 @@ class InMemory:
         except IrregularError:
             return None
         size = part.type.size
-        whole = rest == row_major(axes_of(part.shape)[1], part.shape)
+        whole = rest == self._of_all(part.shape)
         if (
             base.op is not loop_op
             or not whole
@@ -117,6 +128,10 @@ class InMemory:
 
     def piece(self, operand: Node) -> tuple[Node, int, Index]:
         """What `operand` is a part of, in memory; the first element, and the others behind it."""
+        known = self._slots.get(operand)
+        if known is not None:
+            stack, slot = known
+            return stack, slot * operand.type.size, self._of_all(operand.type.shape)
         base, chain = operand, list[Node]()
         while is_moved(base):
             chain.append(base)

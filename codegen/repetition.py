@@ -75,7 +75,7 @@ class Line:
                 self.nodes.append(each)
                 kinds.append(numbers.of_operator(each))
                 firsts.append(len(bases))
-                bases += [base[operand] for operand in each.inputs]
+                bases += map(base.__getitem__, each.inputs)
             shown[each] = numbers.of_operand(each)
         self.kinds: Numbers = np.array(kinds, dtype=np.int64)
         self.firsts: Numbers = np.array(firsts, dtype=np.int64)
@@ -115,8 +115,8 @@ class _Numbers:
 
     def of_operator(self, each: Node) -> int:
         """The number of an operator, with its operands."""
-        shown = self.shown
-        key = (each.op, each.attrs, self._type(each), *[shown[i] for i in each.inputs])
+        shown = map(self.shown.__getitem__, each.inputs)
+        key = (each.op, each.attrs, self._type(each), *shown)
         return self._numbers.setdefault(key, len(self._numbers))
 
     def of_operand(self, each: Node) -> int:

@@ -40,11 +40,12 @@ def simplified(graph: Graph) -> Graph:
 def images(graph: Graph) -> dict[Node, Node]:
     """What stands in the simplified graph in place of each node."""
     image: dict[Node, Node] = {}
+    image_of = image.__getitem__
     settled: set[Node] = set()
     with on_behalf_of(None) as behalf:
         for each in graph.nodes():
             behalf.now_of(each.origin)
-            made = _on_others(each, tuple([image[i] for i in each.inputs]))
+            made = _on_others(each, tuple(map(image_of, each.inputs)))
             better = _better(made)
             image[each] = made if better is None else _settled(better, settled)
             settled.add(image[each])

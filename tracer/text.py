@@ -21,6 +21,7 @@ class ParseError(GradcError, ValueError):
 def show(graph: Graph) -> str:
     """The graph as text: `%n: type = op(inputs, attributes)`, then what it returns."""
     names: dict[Node, str] = {}
+    name_of = names.__getitem__
     types: dict[int, str] = {}
     lines = [f"graph inputs={len(graph.inputs)} floats={graph.floats} ints={graph.ints}"]
     for each in (*graph.inputs, *graph.nodes()):
@@ -28,7 +29,7 @@ def show(graph: Graph) -> str:
             continue
         name = f"%{len(names)}"
         names[each] = name
-        arguments = [names[i] for i in each.inputs]
+        arguments = list(map(name_of, each.inputs))
         kind = types.get(id(each.type))  # nodes share them
         if kind is None:
             kind = types[id(each.type)] = str(each.type)
