@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..tracer.ir import Attributes, Node, Op, Shape, node
+from ..tracer.ir import Attributes, Node, Op, Shape, TensorType, node
 from ..tracer.ops import movement
 from .index import Index, row_major
 from .loop import loop_op
@@ -32,22 +32,33 @@ class InMemory:
         self._table: dict[tuple[Op, tuple[Node, ...], Attributes], Node] = {}
         self._offsets: dict[object, tuple[int, Index]] = {}
         self._slots: dict[Node, tuple[Node, int]] = {}
+        self._slot_types: dict[Node, tuple[TensorType, TensorType]] = {}
         self._row_major: dict[Shape, Index] = {}
 
-    def made(self, op: Op, inputs: tuple[Node, ...], attrs: Attributes, like: Node) -> Node:
-        """A node of this graph alone: the table of all nodes would keep the loops alive."""
+    def made(
+        self,
+        op: Op,
+        inputs: tuple[Node, ...],
+        attrs: Attributes,
+        like: Node,
+        kind: TensorType | None = None,
+    ) -> Node:
+        """A node of this graph alone, of the type `kind`, where that is known already."""
         key = (op, inputs, attrs)
-        if key not in self._table:
-            kind = op.infer(tuple(each.type for each in inputs), attrs)
-            self._table[key] = Node(op, inputs, attrs, kind, like.origin)
-        return self._table[key]
+        found = self._table.get(key)
+        if found is None:
+            kind = kind or op.infer(tuple(each.type for each in inputs), attrs)
+            found = self._table[key] = Node(op, inputs, attrs, kind, like.origin)
+        return found
 
     def slot(self, stack: Node, slot: int, like: Node) -> Node:
         """One value among those of a loop, which is of the shape of `like`."""
         shape = like.type.shape
         box = ((slot, *(0 for _ in shape)), (1, *shape), (1,) * (len(shape) + 1))
-        line = self.made(movement.slice_op, (stack,), box, like)
-        made = self.made(movement.reshape_op, (line,), (shape,), like)
+        line_type, own_type = self._slot_types.get(stack, (None, None))
+        line = self.made(movement.slice_op, (stack,), box, like, line_type)
+        made = self.made(movement.reshape_op, (line,), (shape,), like, own_type)
+        self._slot_types[stack] = line.type, made.type
         self._slots[made] = stack, slot
         return made
 

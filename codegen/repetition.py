@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tracer.ir import Node
-from ..tracer.ops import movement
+from ..tracer.ir import Node, TensorType
+from ..tracer.ops import movement, sources
 
 LEAST_SEGMENTS = 8
 WINDOWS = (512, 128, 32, 8)
@@ -64,19 +64,26 @@ class Line:
         self._references: dict[Node, Reference] = {}
         kinds, firsts, bases = list[int](), list[int](), list[int]()
         numbers = _Numbers()
-        shown, base = numbers.shown, self._base
+        base_of, shown_by = self._base.__getitem__, numbers.shown.__getitem__
         for each in order:
+            op, inputs = each.op, each.inputs
+            kind = numbers.of_type(each.type)
+            alike: Any = (op, kind)
+            base = -1
             if is_moved(each):
-                base[each] = base[each.inputs[0]]
-            elif each.op.kind == "source":
-                base[each] = -1
-            else:
-                base[each] = self.places[each] = len(self.nodes)
+                base = base_of(inputs[0])
+                attrs = each.attrs[1:] if op is movement.slice_op else each.attrs
+                alike = (op, attrs, shown_by(inputs[0]))
+            elif op.kind != "source":
+                base = self.places[each] = len(self.nodes)
                 self.nodes.append(each)
-                kinds.append(numbers.of_operator(each))
+                kinds.append(numbers.of((op, each.attrs, kind, *map(shown_by, inputs))))
                 firsts.append(len(bases))
-                bases += map(base.__getitem__, each.inputs)
-            shown[each] = numbers.of_operand(each)
+                bases += map(base_of, inputs)
+            elif not inputs and op is not sources.input_:
+                alike = (each, kind)
+            self._base[each] = base
+            numbers.shown[each] = numbers.of(alike)
         self.kinds: Numbers = np.array(kinds, dtype=np.int64)
         self.firsts: Numbers = np.array(firsts, dtype=np.int64)
         self.bases: Numbers = np.array(bases, dtype=np.int64)
@@ -106,35 +113,23 @@ class Line:
 
 
 class _Numbers:
-    """Numbers for what must be equal in all segments; `shown` are those of operands."""
+    """Numbers for what must be equal in all segments; `shown` are those of what operands show: of
+    slices, wherever they begin."""
 
     def __init__(self) -> None:
         self.shown: dict[Node, int] = {}
         self._numbers: dict[Any, int] = {}
         self._types: dict[int, int] = {}
 
-    def of_operator(self, each: Node) -> int:
-        """The number of an operator, with its operands."""
-        shown = map(self.shown.__getitem__, each.inputs)
-        key = (each.op, each.attrs, self._type(each), *shown)
+    def of(self, key: Any) -> int:
+        """The number of what has the key `key`."""
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def of_operand(self, each: Node) -> int:
-        """The number of what an operand shows: of slices, whatever place they begin at."""
-        if is_moved(each):
-            attrs = each.attrs[1:] if each.op is movement.slice_op else each.attrs
-            key: Any = (each.op, attrs, self.shown[each.inputs[0]])
-        else:
-            alone = each.op.kind == "source" and not each.inputs and each.op.name != "input"
-            key = (each if alone else each.op, self._type(each))
-        return self._numbers.setdefault(key, len(self._numbers))
-
-    def _type(self, each: Node) -> int:
+    def of_type(self, kind: TensorType) -> int:
         """The number of a type; most nodes share theirs."""
-        kind = each.type
         known = self._types.get(id(kind))
         if known is None:
-            known = self._types[id(kind)] = self._numbers.setdefault(kind, len(self._numbers))
+            known = self._types[id(kind)] = self.of(kind)
         return known
 
 
