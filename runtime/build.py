@@ -76,7 +76,8 @@ def _compiled(
     objects = [f"unit{number}.o" for number in range(units)]
     commands = [toolchain.unit_line(SOURCE, *each) for each in enumerate(objects)]
     with ThreadPoolExecutor(min(units, os.cpu_count() or 1)) as pool:
-        ended = list(pool.map(lambda each: _run(each, folder, timeout), commands))
+        last_first = pool.map(lambda each: _run(each, folder, timeout), commands[::-1])
+        ended = list(last_first)[::-1]  # the last one has the entry too, and takes longest
     for command, (status, log) in zip(commands, ended, strict=True):
         if status != 0:
             return command, status, log

@@ -18,6 +18,7 @@ from ..tracer.ir import Node
 from ..tracer.ops.kinds import Elementwise
 from ..tracer.ops.transcendental import TRANSCENDENTAL
 from ..tracer.text import digest as graph_digest
+from ..tracer.text import taken_text
 from .build import CompileError, build
 from .cache import Cache, open_cache
 from .digest import key_of
@@ -145,7 +146,6 @@ def load_program(graph: Graph) -> Program:
 def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Program:
     from ..codegen.pipeline import translate
     from ..codegen.target import C
-    from ..tracer.text import show
 
     prepare()
     try:
@@ -166,7 +166,7 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Progr
         checks=made.checks,
         kernels=made.source.kernels,
     )
-    store.write_document("graph", manifest.library, {"graph": show(graph)})
+    store.write_document("graph", manifest.library, {"graph": taken_text(graph)})
     store.write_document("manifest", name, manifest.document())
     return Program(graph, manifest, path, "built")
 

@@ -53,14 +53,16 @@ def _adjoint(
             _accumulate(cotangents, target, seed)
     complete: dict[Node, Node] = {}
     calls = _Calls(order, reaches, call)
-    for each in reversed(order):
-        g = cotangents.pop(each, None)
-        if g is not None and each in wanted:
-            complete[each] = g
-        if each.op is markers.boundary and each in reaches:
-            calls.meet(each, g, cotangents)
-        elif g is not None and (each not in wanted or _passes(each, reaches, manager)):
-            _propagate(each, g, reaches, cotangents)
+    with on_behalf_of(None) as behalf:
+        for each in reversed(order):
+            g = cotangents.pop(each, None)
+            if g is not None and each in wanted:
+                complete[each] = g
+            behalf.now_of(each.origin)
+            if each.op is markers.boundary and each in reaches:
+                calls.meet(each, g, cotangents)
+            elif g is not None and (each not in wanted or _passes(each, reaches, manager)):
+                _propagate(each, g, reaches, cotangents)
     return complete
 
 
@@ -84,11 +86,10 @@ class _Calls:
         if self._first[number] is not each or gathered == [None] * count:
             return
         assert self._call is not None
-        with on_behalf_of(each.origin):
-            parts = self._call(each, gathered)
-            for source, part in zip(each.inputs[1:], parts, strict=True):
-                if part is not None and source in self._reaches:
-                    _accumulate(cotangents, source, fitted(part, source))
+        parts = self._call(each, gathered)
+        for source, part in zip(each.inputs[1:], parts, strict=True):
+            if part is not None and source in self._reaches:
+                _accumulate(cotangents, source, fitted(part, source))
 
 
 def _reaching(order: Sequence[Node], wrt: set[Node], manager: int) -> set[Node]:
@@ -109,11 +110,10 @@ def _passes(each: Node, reaches: set[Node], manager: int) -> bool:
 
 def _propagate(each: Node, g: Node, reaches: set[Node], cotangents: dict[Node, Node]) -> None:
     assert each.op.vjp is not None
-    with on_behalf_of(each.origin):
-        parts = each.op.vjp(g, each, *each.inputs, *each.attrs)
-        for source, part in zip(each.inputs, parts, strict=True):
-            if part is not None and source in reaches:
-                _accumulate(cotangents, source, fitted(part, source))
+    parts = each.op.vjp(g, each, *each.inputs, *each.attrs)
+    for source, part in zip(each.inputs, parts, strict=True):
+        if part is not None and source in reaches:
+            _accumulate(cotangents, source, fitted(part, source))
 
 
 def fitted(g: Node, x: Node) -> Node:

@@ -219,6 +219,7 @@ def _computed(
     else:
         STATISTICS.prepared += 1
         run, _ = EXECUTABLES.put(key, (evaluator.prepare(graph), len(within)))
+    graph.known.pop("text", None)  # whoever wanted it has taken it
     entry = Entry(
         run,
         tuple(~known[each] if each in known else each.attrs[0] for each in binding.inputs),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 from .dtypes import DType
@@ -284,7 +285,7 @@ class InternTable:
 
     def kept_from_before(self, key: Any) -> Any:
         """What only the generation before kept under `key`, which stays from now on; or None."""
-        found = self.old.get(key) if self.old else None
+        found = self.old.get(key)
         if found is not None:
             self.young[key] = found
             self.weight += self.weigh(found) if self.weigh else 1
@@ -306,14 +307,17 @@ class InternTable:
 
 
 NODES = InternTable()
+_type_of = attrgetter("type")
 
 
 def node(op: Op, inputs: tuple[Node, ...], attrs: Attributes = ()) -> Node:
     """The node of `op` on `inputs`; its type is inferred, and checked, only when it is new."""
     key = (op, inputs, attrs)
-    found: Node | None = NODES.young.get(key) or NODES.kept_from_before(key)
+    found: Node | None = NODES.young.get(key)
+    if found is None and NODES.old:
+        found = NODES.kept_from_before(key)
     if found is None:
-        made = op.infer(tuple([each.type for each in inputs]), attrs)
+        made = op.infer(tuple(map(_type_of, inputs)), attrs)
         if made.shape and min(made.shape) < 0:
             shape = list(made.shape)
             raise ShapeError(located(f"{op.name}: expected extents of at least 0, found {shape}"))
@@ -324,7 +328,9 @@ def node(op: Op, inputs: tuple[Node, ...], attrs: Attributes = ()) -> Node:
 def with_inputs(like: Node, inputs: tuple[Node, ...]) -> Node:
     """The node that is `like`, on other inputs of the same types."""
     key = (like.op, inputs, like.attrs)
-    found: Node | None = NODES.young.get(key) or NODES.kept_from_before(key)
+    found: Node | None = NODES.young.get(key)
+    if found is None and NODES.old:
+        found = NODES.kept_from_before(key)
     if found is None:
         found = NODES.put(key, Node(like.op, inputs, like.attrs, like.type, like.origin))
     return found

@@ -42,11 +42,17 @@ def show(graph: Graph) -> str:
 
 
 def digest(graph: Graph) -> str:
-    """The sha256 of the graph's text, which is written once for it."""
+    """The sha256 of the graph's text, which stays until it is taken."""
     known = graph.known.get("digest")
     if known is None:
-        known = graph.known["digest"] = sha256(show(graph))
+        text = graph.known["text"] = show(graph)
+        known = graph.known["digest"] = sha256(text)
     return known
+
+
+def taken_text(graph: Graph) -> str:
+    """The graph's text; what `digest` has written is not written again, nor kept any longer."""
+    return graph.known.pop("text", None) or show(graph)
 
 
 def _attribute(value: Any) -> str:
