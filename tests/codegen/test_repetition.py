@@ -65,3 +65,13 @@ def test_runs_do_not_overlap() -> None:
     graph = with_gradients(lambda x, w: steps(25, x) * w, X, W)
     made = sorted(runs(Line(graph.nodes())), key=lambda run: run.start)
     assert all(a.stop <= b.start for a, b in pairwise(made))
+
+
+def test_what_each_segment_reads_is_found_for_all_at_once() -> None:
+    line = Line(with_gradients(lambda x: steps(30, x), X).nodes())
+    for run in runs(line):
+        for place in range(run.period):
+            nodes = line.nodes[run.start + place : run.stop : run.period]
+            for operand in range(len(nodes[0].inputs)):
+                one_by_one = [line.base_place(each.inputs[operand]) for each in nodes]
+                assert line.base_places(run, place, operand).tolist() == one_by_one

@@ -1,12 +1,15 @@
 import numpy as np
 from contract.compute import leaf
 from gradc.tracer.dtypes import float32, float64, int64
-from gradc.tracer.graph import canonical
+from gradc.tracer.graph import Graph, canonical
 from gradc.tracer.interpret import interpret
-from gradc.tracer.ir import Node, node
+from gradc.tracer.ir import Node, node, topological
 from gradc.tracer.ops import elementwise as e
 from gradc.tracer.ops import markers, sources
 from gradc.tracer.text import show
+from graphs.arbitrary import graphs
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def scalar(slot: int, source: str = "f") -> Node:
@@ -84,3 +87,22 @@ def test_nodes_keep_the_lines_that_made_them() -> None:
     made = e.tanh(e.cos(x))
     graph, _ = canonical([made])
     assert graph.outputs[0].origin == made.origin
+
+
+@given(graphs(), st.data())
+def test_the_order_is_that_of_a_walk_over_what_was_made(
+    given_graph: Graph, data: st.DataObject
+) -> None:
+    inner = given_graph.nodes()
+    known = set(data.draw(st.lists(st.sampled_from(inner), max_size=3)))
+    marked = [node(markers.stop, (each,)) for each in given_graph.outputs if each.dtype.is_float]
+    graph, _ = canonical([*given_graph.outputs, *marked], known)
+    assert graph.order == tuple(topological(graph.outputs))
+
+
+def test_nodes_that_become_one_stand_once_in_the_order() -> None:
+    x = leaf(3)
+    once, again = e.exp(node(markers.stop, (x,))), e.exp(x)
+    graph, _ = canonical([once * again])
+    assert [each.op for each in graph.nodes()] == [sources.input_, e.exp, e.mul]
+    assert graph.order == tuple(topological(graph.outputs))

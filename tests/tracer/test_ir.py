@@ -7,6 +7,7 @@ import pytest
 from contract.compute import compute, leaf
 from gradc.tracer.dtypes import float32, float64, int32
 from gradc.tracer.errors import ShapeError
+from gradc.tracer.graph import Graph
 from gradc.tracer.ir import (
     ANYWHERE,
     DeviceError,
@@ -21,6 +22,9 @@ from gradc.tracer.ir import (
 )
 from gradc.tracer.ops import elementwise as e
 from gradc.tracer.ops import reduction, sources
+from graphs.arbitrary import graphs
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def test_equal_nodes_are_one_object() -> None:
@@ -165,6 +169,24 @@ def test_order_stops_at_what_is_known() -> None:
     middle = e.exp(x)
     last = e.sin(middle)
     assert topological([last], {middle}) == [middle, last]
+
+
+@given(graphs(), st.data())
+def test_the_order_is_depth_first_with_operands_from_the_left(
+    graph: Graph, data: st.DataObject
+) -> None:
+    known = set(data.draw(st.lists(st.sampled_from(graph.nodes()), max_size=3)))
+    expected: dict[Node, None] = {}
+
+    def visit(each: Node) -> None:
+        if each not in expected:
+            for operand in each.inputs if each not in known else ():
+                visit(operand)
+            expected[each] = None
+
+    for each in graph.outputs:
+        visit(each)
+    assert topological(graph.outputs, known) == list(expected)
 
 
 def test_long_chains_are_not_walked_by_recursion() -> None:

@@ -10,7 +10,7 @@ from gradc.tracer.graph import Graph, canonical
 from gradc.tracer.ir import Node
 from gradc.tracer.ops import OPS, movement, reduction
 from gradc.tracer.ops import elementwise as e
-from gradc.tracer.text import ParseError, digest, parse, show
+from gradc.tracer.text import ParseError, digest, parse, show, taken_text
 
 Function = Callable[[Node], Node]
 
@@ -65,6 +65,14 @@ def test_device_is_part_of_the_text() -> None:
 
 def test_digest_is_that_of_the_text() -> None:
     assert digest(small()) == hashlib.sha256(SMALL.encode()).hexdigest()
+
+
+def test_what_the_digest_has_written_is_taken_once_and_not_kept() -> None:
+    graph = small()
+    digest(graph)
+    assert graph.known["text"] == SMALL
+    assert [taken_text(graph), taken_text(graph)] == [SMALL, SMALL]
+    assert graph.known.keys() == {"digest"}
 
 
 def _padded(x: Node, fill: float) -> Node:
