@@ -40,6 +40,10 @@ class Role(Enum):
     OVER_ROWS = "a reduction of values that are one per row, over all rows"
 
 
+INSIDE = (Role.IN_ROW, Role.COLUMNS)
+"""Reductions that want the places in their order."""
+
+
 @dataclass(frozen=True)
 class Fit:
     """An item's place in a cluster: the space that the cluster has with it, its role and stage."""
@@ -66,6 +70,7 @@ class Cluster:
     ancestors: int = 0
     values: set[Value] = field(default_factory=set)
     closed: bool = False
+    spread: bool = False
 
     def take(self, item: Item, fit: Fit, reads: set[Node]) -> None:
         """Add `item`, which reads `reads`, as `fit` says."""
@@ -74,6 +79,7 @@ class Cluster:
         self.fits[item.node] = fit
         self.reads |= reads
         self.values |= item.values
+        self.spread |= item.spread
 
     def has_room(self, values: set[Value]) -> bool:
         """Whether `values` may be added: what is in the cluster already costs nothing."""
@@ -148,6 +154,10 @@ def fit_whole(item: Item, cluster: Cluster) -> Fit | None:
     if chosen is None:
         return None
     role, rows = chosen
+    if item.spread or cluster.spread:
+        among = (role, *(each.role for each in cluster.fits.values()))
+        if any(each in INSIDE for each in among):
+            return None
     level = _level(item, image, cluster, space, rows, whole=True)
     return None if level is None else Fit(extents, rows, role, level)
 

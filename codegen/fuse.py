@@ -20,6 +20,7 @@ from .stored import (
     between_stretches,
     groups_of_parts,
     seen_from_many_places,
+    spread_apart,
 )
 from .target import C, Target
 from .value import Apply, Load, Value
@@ -75,6 +76,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
     in_memory = set(outputs) | {node for node in order if node.op.kind in ("reduction", *ALONE)}
     in_memory |= between_stretches(order)
     in_memory |= groups_of_parts(order)
+    in_memory |= spread_apart(order)
     in_memory |= seen_from_many_places(order, in_memory)
     rounds = FEW_ROUNDS if len(order) > LONG else len(order)
     while True:

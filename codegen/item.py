@@ -10,7 +10,7 @@ from ..tracer.ir import Node
 from ..tracer.ops.kinds import Reduction
 from .index import Axis, of_axis
 from .lower import Lowering, axes_of
-from .value import Load, Value
+from .value import Load, Select, Stride, Value
 
 Extents = tuple[int, ...]
 
@@ -20,7 +20,8 @@ class Item:
     """A node that a kernel writes.
 
     For a reduction, `value` is the element that is reduced, over the axes of the reduction's input,
-    and `reduced` tells which of these go.
+    and `reduced` tells which of these go. One that is `spread` takes its places in turn by their
+    distance.
     """
 
     node: Node
@@ -29,6 +30,7 @@ class Item:
     reduced: frozenset[Axis] = frozenset()
     loads: list[Load] = field(default_factory=list)
     values: set[Value] = field(default_factory=set)
+    spread: bool = False
 
     @property
     def extents(self) -> Extents:
@@ -68,6 +70,8 @@ def _counted(item: Item) -> Item:
         item.values.add(each)
         if isinstance(each, Load):
             item.loads.append(each)
+        if isinstance(each, Load | Select) and not item.spread:
+            item.spread = any(isinstance(asked, Stride) for asked in each.conditions)
     return item
 
 

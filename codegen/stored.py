@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ..tracer.ir import Node
-from ..tracer.ops import movement
+from ..tracer.ops import movement, sources, window
 
 ALONE = ("contraction", "scatter", "scan", "sort", "loop")
 """Kinds of operators that have kernels of their own."""
@@ -40,6 +40,28 @@ def between_stretches(order: Sequence[Node]) -> set[Node]:
     for node in order:
         here = stretch.get(node, here)
         found |= {each for each in node.inputs if stretch.get(each, here) != here}
+    return found
+
+
+def spread_apart(order: Sequence[Node]) -> set[Node]:
+    """What is made of nothing but windows that lie some elements apart, put back in their places.
+
+    Its kernel takes the places in turn by their distance. What reads the result in order, and
+    perhaps reduces it, should not.
+    """
+    made: set[Node] = set()
+    constants: set[Node] = set()
+    found: set[Node] = set()
+    for node in order:
+        inputs = [each for each in node.inputs if each not in constants]
+        if node.op is window.unwindow_op and max(node.attrs[1]) > 1:
+            made.add(node)
+        elif not inputs and (node.inputs or node.op is sources.constant):
+            constants.add(node)
+        elif node.op.kind in ("movement", "elementwise") and made.issuperset(inputs):
+            made.add(node)
+        else:
+            found |= made.intersection(inputs)
     return found
 
 

@@ -11,7 +11,7 @@ from gradc.codegen.kernel import Kernel, Let, Memory, Product, Program, memories
 from gradc.codegen.lower import Lowering, axes_of
 from gradc.codegen.stored import seen_from_many_places
 from gradc.codegen.target import CUDA, C, Target
-from gradc.codegen.value import Apply, Load
+from gradc.codegen.value import Apply, Load, Select, Stride
 from gradc.codegen.verify import statements
 from gradc.tracer.dtypes import float32, int32
 from gradc.tracer.graph import Graph
@@ -263,3 +263,26 @@ def test_steps_of_a_stencil_do_not_multiply() -> None:
     stored = seen_from_many_places(graph.nodes(), set())
     assert 0 < len(stored) < 40 * 4
     assert sum(len(each.names) for each in passes(program(graph))) < 40_000
+
+
+@pytest.mark.parametrize("size, padding", [(1, 0), (3, 1), (4, 1)])
+def test_reductions_take_the_places_in_order(size: int, padding: int) -> None:
+    """The adjoint of a convolution by steps of two takes them in turn, in a kernel of its own."""
+    x, scale = leaf(0, (4, 6, 32, 32), float32), leaf(1, (1, 6, 1, 1), float32)
+    w = leaf(2, (5, 6, size, size), float32)
+
+    def function(x: Node, scale: Node, w: Node) -> Node:
+        shifted = x - reduction.sum(x, (0, 2, 3)) * (1 / 4096)
+        return composed(F.conv2d, composed(F.relu, shifted * scale), w, None, 2, padding)
+
+    graph = with_gradients(function, x, scale, w)
+    kernels = [each for each in written(graph).program.launches if isinstance(each, Kernel)]
+    spread = [each for each in kernels if any(asks_by_steps(value) for value in each.names)]
+    assert spread or size == 1
+    for each in spread:
+        assert {reduced.scope for reduced in each.accumulators} <= {"chunk"}
+
+
+def asks_by_steps(value: object) -> bool:
+    conditions = value.conditions if isinstance(value, Load | Select) else ()
+    return any(isinstance(each, Stride) for each in conditions)
