@@ -134,6 +134,7 @@ class CudaSortingView:
     other: str
     rows: int
     length: int
+    count: int
     descending: bool
     threads: int
     kind: str = "sorting"

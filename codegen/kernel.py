@@ -196,12 +196,16 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Sorting:
-    """The order of `rows` lines of `length` elements; `scratch` has a line for each chunk."""
+    """The first `count` places of `rows` lines of `length` elements in their order.
+
+    `scratch` has two lines of 64 bits for each chunk.
+    """
 
     label: str
     dtype: DType
     rows: int
     length: int
+    count: int
     chunk: int
     descending: bool
     source: Memory

@@ -124,6 +124,7 @@ def _sorting(launch: Sorting, addresses: Mapping[Memory, str]) -> CudaSortingVie
         other=loaded("x", "other", launch.dtype),
         rows=launch.rows,
         length=launch.length,
+        count=launch.count,
         descending=launch.descending,
         threads=THREADS,
     )

@@ -205,7 +205,8 @@ def _combine(launch: Combine) -> CombineView:
 
 def sorting_title(launch: Sorting) -> str:
     """What is sorted."""
-    return f"{launch.label}: the order of {launch.rows} lines of {launch.length} elements"
+    what = "order" if launch.count == launch.length else f"first {launch.count}"
+    return f"{launch.label}: the {what} of {launch.rows} lines of {launch.length} elements"
 
 
 def _sorting(launch: Sorting) -> SortingView:
@@ -216,6 +217,7 @@ def _sorting(launch: Sorting) -> SortingView:
         short=launch.dtype.name,
         rows=launch.rows,
         length=launch.length,
+        count=launch.count,
         chunk=launch.chunk,
         descending=int(launch.descending),
     )

@@ -163,10 +163,10 @@ def _combine(launch: Combine) -> Iterator[str]:
 
 
 def _sorting(launch: Sorting) -> Iterator[str]:
-    for memory in (launch.source, launch.result):
-        if memory.size != launch.rows * launch.length:
-            yield f"{launch.rows} lines of {launch.length} elements for {memory}"
-    if launch.scratch.size < launch.chunks * launch.length:
+    for memory, each in ((launch.source, launch.length), (launch.result, launch.count)):
+        if memory.size != launch.rows * each:
+            yield f"{launch.rows} lines of {each} elements for {memory}"
+    if launch.scratch.size < launch.chunks * launch.length * 2:
         yield f"{launch.chunks} lines of {launch.length} elements do not fit {launch.scratch}"
 
 

@@ -205,6 +205,7 @@ class SortingView:
     short: str
     rows: int
     length: int
+    count: int
     chunk: int
     descending: int
     kind: str = "sorting"

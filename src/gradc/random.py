@@ -141,7 +141,7 @@ def _permutation(key: Node, stream: Node, count: int, dtype: DType) -> Node:
 
 def _order(key: Node, stream: Node, count: int) -> Node:
     """The numbers below `count` in a random order: that of 63 bits each."""
-    return node(argsort, (_long_bits(key, stream, (count,), 31, 32),), (False,))
+    return node(argsort, (_long_bits(key, stream, (count,), 31, 32),), (False, count))
 
 
 @composite

@@ -38,6 +38,7 @@ HERE = Path(__file__).parent
 
 BEFORE = {
     "elementary.h": ("lanes.h",),
+    "sort.h": ("lanes.h", "elementary.h"),
     "prelude.h": ("gradc.h", "lanes.h", "elementary.h"),
     "matmul.h": ("gradc.h", "lanes.h", "elementary.h", "prelude.h"),
 }

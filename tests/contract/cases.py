@@ -355,8 +355,11 @@ def _sorts() -> Iterator[Case]:
                 for values in (ANY, few):
                     kind = TensorType(dtype, shape, "cpu")
                     ties = ",ties" if values is few else ""
-                    label = f"{shapes_text((shape,))},{descending}{ties}"
-                    yield Case("argsort", label, dtype, (kind,), (values,), (descending,))
+                    for count in {shape[-1], min(shape[-1], 2)}:
+                        first = f",first {count}" if count < shape[-1] else ""
+                        label = f"{shapes_text((shape,))},{descending}{ties}{first}"
+                        attrs = (descending, count)
+                        yield Case("argsort", label, dtype, (kind,), (values,), attrs)
 
 
 # ---- movements

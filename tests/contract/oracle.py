@@ -167,12 +167,12 @@ def scan(name: str, x: Array, axis: int, dtype: DType) -> Array:
     return result
 
 
-def argsort(x: Array, descending: bool) -> Array:
+def argsort(x: Array, descending: bool, count: int) -> Array:
     """Positions by value; Python's sort keeps the order of equal elements, backwards too."""
-    result = np.empty(x.shape, object)
+    result = np.empty((*x.shape[:-1], count), object)
     for at in np.ndindex(*x.shape[:-1]):
         line = x[at].tolist()
-        result[at] = sorted(range(len(line)), key=line.__getitem__, reverse=descending)
+        result[at] = sorted(range(len(line)), key=line.__getitem__, reverse=descending)[:count]
     return result
 
 

@@ -121,7 +121,7 @@ def _expected(case: Case) -> Array:
     if op.kind == "scan":
         return oracle.scan(case.op, operands[0], case.attrs[0], dtype)
     if op.kind == "sort":
-        return oracle.argsort(operands[0], case.attrs[0])
+        return oracle.argsort(operands[0], *case.attrs)
     if isinstance(op, Movement):
         return oracle.MOVEMENTS[case.op](*operands, *case.attrs)
     if isinstance(op, Gather):

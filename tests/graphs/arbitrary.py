@@ -276,7 +276,7 @@ def _sorted(pool: Pool) -> Node | None:
     x = pool.exact_one()
     if x.ndim != 1 or not x.type.size:
         return None
-    order = node(sort.argsort, (x,), (bool(pool.number(0, 1)),))
+    order = node(sort.argsort, (x,), (bool(pool.number(0, 1)), x.shape[0]))
     return indexing.take(x, order, 0)
 
 

@@ -306,10 +306,11 @@ class Sort(Op):
     kind: ClassVar[str] = "sort"
 
     def infer(self, types: Types, attrs: Attributes) -> TensorType:
-        """The shape of the input, in int32."""
-        (x,) = types
+        """The shape of the input with `count` places in each line, in int32."""
+        (x,), (_, count) = types, attrs
         require_axis(self.name, len(x.shape) - 1, x)
-        return x._replace(dtype=int32)
+        assert 0 <= count <= x.shape[-1], count
+        return x._replace(shape=(*x.shape[:-1], count), dtype=int32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

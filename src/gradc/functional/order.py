@@ -64,15 +64,15 @@ def _back(x: Node, axis: int) -> Node:
     return transpose(x, tuple(order))
 
 
-def _order(x: Node, descending: bool) -> Node:
-    return node(sorting.argsort, (x,), (bool(descending),))
+def _order(x: Node, descending: bool, count: int) -> Node:
+    return node(sorting.argsort, (x,), (bool(descending), count))
 
 
 def _chosen(name: str, x: Node, axis: int, descending: bool, low: int, high: int) -> Nodes:
     """The values and places number `low` to `high` of each line in order, along `axis`."""
     axis = normalized_axis(name, axis, x.ndim)
     lines = _last(x, axis)
-    places = slice_(_order(lines, descending), x.ndim - 1, low, high)
+    places = slice_(_order(lines, descending, high), x.ndim - 1, low, high)
     return _back(taken_along(lines, x.ndim - 1, places), axis), _back(places, axis)
 
 
@@ -83,7 +83,7 @@ def argsort(inp: Node, descending: bool = False, axis: int = -1) -> Node:
     NaN counts as larger than all numbers.
     """
     axis = normalized_axis("argsort", axis, inp.ndim)
-    return _back(_order(_last(inp, axis), descending), axis)
+    return _back(_order(_last(inp, axis), descending, inp.shape[axis]), axis)
 
 
 @composite
@@ -159,8 +159,7 @@ def _accuracy(logits: Node, target: Node, k: int) -> Node:
         )
     _check_count("topk_accuracy", k, logits.shape[1], 1)
     label = reshape(as_places(target, logits.shape[1], negative=False), (target.shape[0], 1))
-    best = slice_(_order(logits, True), 1, 0, k)
-    hits = reduction.max(e.eq(best, label), (1,))
+    hits = reduction.max(e.eq(_order(logits, True, k), label), (1,))
     return mean_of(cast_to(hits, float32), None, keepdims=False)
 
 
