@@ -154,7 +154,7 @@ def fit_whole(item: Item, cluster: Cluster) -> Fit | None:
     if chosen is None:
         return None
     role, rows = chosen
-    if item.spread or cluster.spread:
+    if cluster.items and (item.spread or cluster.spread):
         among = (role, *(each.role for each in cluster.fits.values()))
         if any(each in INSIDE for each in among):
             return None
