@@ -34,7 +34,7 @@ MOST_STEPS = 16
 MOST_STATEMENTS = 600
 """Statements of a loop once it is written out."""
 
-MOST_ELEMENTS = 4096
+MOST_ELEMENTS = 1024
 """Elements of a row of which only an interior is written out: they are summed in one go."""
 
 
