@@ -192,7 +192,7 @@ def _readable(node: Node) -> Node:
         chain.append(source)
     fits = [each for each in reversed(chain) if matrix(node, Lowering({each})) is not None]
     wide = [each for each in fits if each.shape[-1] >= FEW_LANES]
-    return next(iter((*wide, *fits)), _unswapped(node))
+    return next(iter((*wide, *fits)), unswapped(node))
 
 
 def _lies_in_order(node: Node, lowering: Lowering) -> bool:
@@ -213,7 +213,7 @@ def _base(node: Node, lowering: Lowering) -> Node:
     return node
 
 
-def _unswapped(node: Node) -> Node:
+def unswapped(node: Node) -> Node:
     """`node` without an exchange of its last two axes, which a product can read either way."""
     last = (*range(node.ndim - 2), node.ndim - 1, node.ndim - 2)
     swapped = node.op is movement.transpose_op and node.attrs[0] == last

@@ -9,6 +9,7 @@ import numpy as np
 from ..tracer.graph import Graph
 from ..tracer.ir import Node, TensorType, node, on_behalf_of
 from ..tracer.ops import sources
+from .fuse import unswapped
 from .index import row_major
 from .loop import Carried, Feed, Loop, Outside, Piece
 from .lower import axes_of
@@ -138,7 +139,10 @@ class LoopMaking:
     def _operand(self, at: int, operand: int, link: tuple[int, int] | None) -> Node:
         nodes = self._segments(at)
         if link is None:
-            return self._outside([each.inputs[operand] for each in nodes])
+            given = [each.inputs[operand] for each in nodes]
+            if operand == 1 and nodes[0].op.kind == "contraction":
+                return self._right_factor(given)
+            return self._outside(given)
         lag, source = link
         moves = self.line.reference(nodes[-1].inputs[operand]).moves
         if lag == 0:
@@ -179,6 +183,14 @@ class LoopMaking:
             raise IrregularError
         table = tuple((self._input(each), at - start) for each, at, _ in pieces)
         return self._behind(images[0], self._leaf(Outside(table), base.type))
+
+    def _right_factor(self, operands: Sequence[Node]) -> Node:
+        """What the steps multiply by. If it is one matrix for all, its rows are laid out once: a
+        product that reads columns would turn them in every step."""
+        image = self.around.operand(operands[0])
+        if unswapped(image) is image or any(each is not operands[0] for each in operands):
+            return self._outside(operands)
+        return self._leaf(Outside(((self._input(image), 0),) * self.run.count), image.type)
 
     def _fixed(self, image: Node) -> Node:
         base = image

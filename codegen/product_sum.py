@@ -50,7 +50,7 @@ def _summed(
     for a, b in (*pairs[:first], *pairs[together.stop :]):
         part = made(product.op, (a, b), (), product)
         total = made(addition.op, (total, part), (), addition)
-    chosen = pairs[first : together.stop]
+    chosen = _ascending(around, pairs[first : together.stop])
     wide = _side_by_side(around, [a for a, _ in chosen], product, 1)
     deep = _side_by_side(around, [b for _, b in chosen], product, 0)
     if wide is None or deep is None:
@@ -64,6 +64,17 @@ def _together(around: Surroundings, pairs: Sequence[tuple[Node, Node]]) -> range
         _longest(around, [_untransposed(pair[side])[0] for pair in pairs]) for side in (0, 1)
     ]
     return range(max(each.start for each in stretches), min(each.stop for each in stretches))
+
+
+def _ascending(
+    around: Surroundings, pairs: Sequence[tuple[Node, Node]]
+) -> Sequence[tuple[Node, Node]]:
+    """`pairs`, from the last to the first where both sides lie so: then nothing is copied."""
+    for side in (0, 1):
+        one, next_one = (around.memory.slot_of(_untransposed(each[side])[0]) for each in pairs[:2])
+        if one is None or next_one is None or one[1] < next_one[1]:
+            return pairs
+    return pairs[::-1]
 
 
 def _longest(around: Surroundings, parts: Sequence[Node]) -> range:

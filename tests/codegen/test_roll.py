@@ -84,6 +84,20 @@ def test_cotangents_of_the_lines_of_a_sequence_are_one_array() -> None:
     assert len(joined.inputs) <= 3
 
 
+@pytest.mark.parametrize("name", ["recurrent", "backwards"])
+def test_what_a_deep_product_reads_is_not_copied(name: str) -> None:
+    """Both sides of it lie in the order of the steps, or both in the reverse."""
+    launches = compiled(name).made.program.launches
+    assert not [each.label for each in launches if each.label in ("slice", "transpose_slice")]
+
+
+def test_a_matrix_that_all_steps_multiply_by_is_turned_once() -> None:
+    """The adjoint multiplies by the transposed weight, whose rows are laid out before the loop."""
+    for loop in loops(compiled("recurrent").made.program):
+        products = [each for each in loop.body if isinstance(each, Product)]
+        assert products and all(each.b.column == 1 for each in products)
+
+
 def test_more_steps_make_no_longer_a_program() -> None:
     def source(steps: int) -> str:
         x, w = leaf(0, (4, 5), float64), leaf(1, (5, 5), float64)

@@ -9,8 +9,25 @@ static void k0_matmul(void *context, int64_t chunk)
     call->runtime->dgemm(call->runtime, 0, 0, 4, 5, 5, a, 5, b, 5, c, 5);
 }
 
+/* transpose: 5 rows of 5 elements */
+static void k1_transpose(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *restrict const x0 = (const double *)call->buffers[0];
+    double *restrict const y0 = (double *)call->buffers[1];
+    (void)chunk;
+
+    for (int64_t r0 = 0; r0 < 5; ++r0) {
+#pragma omp simd
+        for (int64_t i0 = 0; i0 < 5; ++i0) {
+            const double v0 = x0[r0 + 5 * i0];
+            y0[5 * r0 + i0] = v0;
+        }
+    }
+}
+
 /* tanh_add: 1 row of 20 elements */
-static void k1_tanh_add(void *context, int64_t chunk)
+static void k2_tanh_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -35,7 +52,7 @@ static void k1_tanh_add(void *context, int64_t chunk)
 }
 
 /* tanh_mul_add: 1 row of 20 elements */
-static void k2_tanh_mul_add(void *context, int64_t chunk)
+static void k3_tanh_mul_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -62,7 +79,7 @@ static void k2_tanh_mul_add(void *context, int64_t chunk)
 }
 
 /* sum_add: 1 row of 20 elements */
-static void k3_sum_add(void *context, int64_t chunk)
+static void k4_sum_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -86,29 +103,6 @@ static void k3_sum_add(void *context, int64_t chunk)
     y0[0] = t0;
 }
 
-/* transpose: 5 rows of 41 elements */
-static void k4_transpose(void *context, int64_t chunk)
-{
-    const gradc_call *const call = context;
-    const double *restrict const x0 = (const double *)call->buffers[0];
-    double *restrict const y0 = (double *)call->buffers[1];
-    (void)chunk;
-
-    for (int64_t r0 = 0; r0 < 5; ++r0) {
-#pragma omp simd
-        for (int64_t i0 = 0; i0 < 41; ++i0) {
-            const double v0 = x0[r0 - 20 * i0];
-            y0[164 * r0 + 4 * i0] = v0;
-            const double v1 = x0[r0 - 20 * i0 + 5];
-            y0[164 * r0 + 4 * i0 + 1] = v1;
-            const double v2 = x0[r0 - 20 * i0 + 10];
-            y0[164 * r0 + 4 * i0 + 2] = v2;
-            const double v3 = x0[r0 - 20 * i0 + 15];
-            y0[164 * r0 + 4 * i0 + 3] = v3;
-        }
-    }
-}
-
 /* mul: 1 row of 20 elements */
 static void k5_mul(void *context, int64_t chunk)
 {
@@ -128,19 +122,8 @@ static void k5_mul(void *context, int64_t chunk)
     }
 }
 
-/* 4 x 5 times 5 x 5 */
-static void k6_matmul(void *context, int64_t chunk)
-{
-    const gradc_call *const call = context;
-    const double *const a = (const double *)call->buffers[0] + 0;
-    const double *const b = (const double *)call->buffers[1] + 0;
-    double *const c = (double *)call->buffers[2] + 0;
-    (void)chunk;
-    call->runtime->dgemm(call->runtime, 0, 1, 4, 5, 5, a, 5, b, 5, c, 5);
-}
-
 /* add: 1 row of 20 elements */
-static void k7_add(void *context, int64_t chunk)
+static void k6_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -159,7 +142,7 @@ static void k7_add(void *context, int64_t chunk)
 }
 
 /* mul: 1 row of 20 elements */
-static void k8_mul(void *context, int64_t chunk)
+static void k7_mul(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -179,7 +162,7 @@ static void k8_mul(void *context, int64_t chunk)
 }
 
 /* 5 x 4 times 4 x 5 */
-static void k9_matmul(void *context, int64_t chunk)
+static void k8_matmul(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *const a = (const double *)call->buffers[0] + 0;
@@ -189,25 +172,19 @@ static void k9_matmul(void *context, int64_t chunk)
     call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 4, a, 5, b, 5, c, 5);
 }
 
-/* slice: 41 rows of 20 elements */
-static void k10_slice(void *context, int64_t chunk)
+/* 5 x 164 times 164 x 5 */
+static void k9_matmul(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
-    const double *restrict const x0 = (const double *)call->buffers[0];
-    double *restrict const y0 = (double *)call->buffers[1];
+    const double *const a = (const double *)call->buffers[0] + 0;
+    const double *const b = (const double *)call->buffers[1] + 0;
+    double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-
-    for (int64_t r0 = 0; r0 < 41; ++r0) {
-#pragma omp simd
-        for (int64_t i0 = 0; i0 < 20; ++i0) {
-            const double v0 = x0[- 20 * r0 + i0];
-            y0[20 * r0 + i0] = v0;
-        }
-    }
+    call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 164, a, 5, b, 5, c, 5);
 }
 
 /* concat: 45 rows of 20 elements */
-static void k11_concat(void *context, int64_t chunk)
+static void k10_concat(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -226,19 +203,19 @@ static void k11_concat(void *context, int64_t chunk)
     }
 }
 
-/* 5 x 164 times 164 x 5 */
-static void k12_matmul(void *context, int64_t chunk)
+/* 4 x 5 times 5 x 5 */
+static void k11_matmul(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *const a = (const double *)call->buffers[0] + 0;
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->dgemm(call->runtime, 0, 0, 5, 5, 164, a, 164, b, 5, c, 5);
+    call->runtime->dgemm(call->runtime, 0, 1, 4, 5, 5, a, 5, b, 5, c, 5);
 }
 
 /* add: 1 row of 20 elements */
-static void k13_add(void *context, int64_t chunk)
+static void k12_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -254,7 +231,7 @@ static void k13_add(void *context, int64_t chunk)
 }
 
 /* add: 1 row of 25 elements */
-static void k14_add(void *context, int64_t chunk)
+static void k13_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -293,15 +270,20 @@ int gradc_program(void **buffers, const double *floats, const int64_t *ints,
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k0_matmul((void *)&call, 0);
     }
+    { // transpose
+        void *const pointers[] = { buffers[1], arena + 21440 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k1_transpose((void *)&call, 0);
+    }
     { // tanh_add
-        void *const pointers[] = { arena + 0, buffers[2], buffers[0], arena + 28032,
+        void *const pointers[] = { arena + 0, buffers[2], buffers[0], arena + 21696,
             arena + 14400 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k1_tanh_add((void *)&call, 0);
+        k2_tanh_add((void *)&call, 0);
     }
     { // tanh_mul_add_loop
         for (int64_t t0 = 0; t0 < 44; ++t0) {
-            char *const t0_0 = t0 == 0 ? arena + 28032 : arena - 160 + 160 * t0;
+            char *const t0_0 = t0 == 0 ? arena + 21696 : arena - 160 + 160 * t0;
             char *const t0_1 = (char *)buffers[2] + 160 * t0;
             char *const t0_2 = t0 == 0 ? arena + 14400 : arena + 14080 + (t0 - 1) % 2 * 160;
             char *const t0_3 = arena + 0 + 160 * t0;
@@ -315,99 +297,89 @@ int gradc_program(void **buffers, const double *floats, const int64_t *ints,
             { // tanh_mul_add
                 void *const pointers[] = { arena + 14592, t0_1 + 160, t0_2, t0_3, t0_4, t0_5 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
-                k2_tanh_mul_add((void *)&call, 0);
+                k3_tanh_mul_add((void *)&call, 0);
             }
         }
     }
     { // sum_add
-        void *const pointers[] = { arena + 14240, arena + 6880, buffers[3], arena + 28224 };
+        void *const pointers[] = { arena + 14240, arena + 6880, buffers[3], arena + 21888 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k3_sum_add((void *)&call, 0);
-    }
-    { // transpose
-        void *const pointers[] = { arena + 6400, arena + 21120 };
-        const gradc_call call = { pointers, floats, ints, runtime, error };
-        k4_transpose((void *)&call, 0);
+        k4_sum_add((void *)&call, 0);
     }
     { // mul_add_loop
         for (int64_t t0 = 0; t0 < 44; ++t0) {
             char *const t0_0 = arena + 7040 - 160 * t0;
-            char *const t0_1 = t0 == 0 ? arena + 28224 : arena + 27712 + (t0 - 1) % 2 * 160;
-            char *const t0_2 = t0 == 43 ? arena + 21312 : arena + 0 - 160 * t0;
+            char *const t0_1 = t0 == 0 ? arena + 21888 : arena + 21120 + (t0 - 1) % 2 * 160;
+            char *const t0_2 = t0 == 43 ? arena + 14976 : arena + 0 - 160 * t0;
             char *const t0_3 = arena + 20960 - 160 * t0;
-            char *const t0_4 = arena + 27712 + t0 % 2 * 160;
+            char *const t0_4 = arena + 21120 + t0 % 2 * 160;
             { // mul
                 void *const pointers[] = { t0_1, t0_0 + 6880, t0_3 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
                 k5_mul((void *)&call, 0);
             }
             { // matmul
-                void *const pointers[] = { t0_3, buffers[1], arena + 28416 };
+                void *const pointers[] = { t0_3, arena + 21440, arena + 22080 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
-                k6_matmul((void *)&call, 0);
+                k0_matmul((void *)&call, 0);
             }
             { // add
-                void *const pointers[] = { arena + 28416, t0_2 + 6720, t0_4 };
+                void *const pointers[] = { arena + 22080, t0_2 + 6720, t0_4 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
-                k7_add((void *)&call, 0);
+                k6_add((void *)&call, 0);
             }
         }
     }
     { // mul
-        void *const pointers[] = { arena + 27872, arena + 28032, arena + 7808 };
+        void *const pointers[] = { arena + 21280, arena + 21696, arena + 8064 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k8_mul((void *)&call, 0);
+        k7_mul((void *)&call, 0);
     }
     { // matmul
         void *const pointers[] = { arena + 6720, arena + 20960, arena + 7040 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k9_matmul((void *)&call, 0);
+        k8_matmul((void *)&call, 0);
     }
     { // matmul
         void *const pointers[] = { arena + 6560, arena + 20800, arena + 7296 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k9_matmul((void *)&call, 0);
+        k8_matmul((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { arena + 28032, arena + 14080, arena + 6592 };
+        void *const pointers[] = { arena + 21696, arena + 14080, arena + 7552 };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k8_matmul((void *)&call, 0);
+    }
+    { // matmul
+        void *const pointers[] = { arena + 0, arena + 14240, arena + 7808 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k9_matmul((void *)&call, 0);
-    }
-    { // slice
-        void *const pointers[] = { arena + 20640, arena + 0 };
-        const gradc_call call = { pointers, floats, ints, runtime, error };
-        k10_slice((void *)&call, 0);
     }
     { // concat
-        void *const pointers[] = { arena + 7808, arena + 14080, buffers[4] };
+        void *const pointers[] = { arena + 8064, arena + 14080, buffers[4] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k11_concat((void *)&call, 0);
+        k10_concat((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { buffers[0], arena + 7808, arena + 7552 };
+        void *const pointers[] = { buffers[0], arena + 8064, arena + 0 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k9_matmul((void *)&call, 0);
+        k8_matmul((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { arena + 7808, buffers[1], arena + 6848 };
+        void *const pointers[] = { arena + 8064, buffers[1], arena + 256 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k6_matmul((void *)&call, 0);
-    }
-    { // matmul
-        void *const pointers[] = { arena + 21120, arena + 0, arena + 7808 };
-        const gradc_call call = { pointers, floats, ints, runtime, error };
-        k12_matmul((void *)&call, 0);
+        k11_matmul((void *)&call, 0);
     }
     { // add
-        void *const pointers[] = { arena + 6848, buffers[6] };
+        void *const pointers[] = { arena + 256, buffers[6] };
+        const gradc_call call = { pointers, floats, ints, runtime, error };
+        k12_add((void *)&call, 0);
+    }
+    { // add
+        void *const pointers[] = { arena + 7040, arena + 7296, arena + 7552, arena + 7808,
+            arena + 0, buffers[5] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k13_add((void *)&call, 0);
-    }
-    { // add
-        void *const pointers[] = { arena + 7040, arena + 7296, arena + 6592, arena + 7808,
-            arena + 7552, buffers[5] };
-        const gradc_call call = { pointers, floats, ints, runtime, error };
-        k14_add((void *)&call, 0);
     }
     return error->code;
 }
