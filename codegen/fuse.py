@@ -9,6 +9,7 @@ from math import prod
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources
 from ..tracer.ops.kinds import Elementwise
+from .beside import Home, homes
 from .cluster import Cluster, Clustering
 from .implicit import Implicit, implicit
 from .index import Axis, Index, of_axis
@@ -47,10 +48,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Fused:
-    """The steps in the order in which they run, and the lowering that their values belong to."""
+    """The steps in the order in which they run, and the lowering that their values belong to.
+
+    `homes` tells which nodes are stored as parts of others; for those there is no kernel.
+    """
 
     steps: tuple[Step, ...]
     lowering: Lowering
+    homes: Mapping[Node, Home]
 
 
 @dataclass(frozen=True)
@@ -81,22 +86,25 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
     rounds = FEW_ROUNDS if len(order) > LONG else len(order)
     while True:
         lowering = Lowering(in_memory)
+        found = homes(order, outputs, lowering) if target.language == "c" else {}
         more = operands_to_store(order, lowering, target)
+        more |= {whole for whole, _ in found.values()} - in_memory
         if not more:
-            clustering = _clustered(order, lowering)
+            clustering = _clustered(order, lowering, found)
             rounds -= 1
             more = _worth_storing(clustering, lowering) - in_memory if rounds > 0 else set()
             if not more:
-                return Fused(_steps(clustering), lowering)
+                return Fused(_steps(clustering, found), lowering, found)
         in_memory |= more
 
 
-def _clustered(order: Sequence[Node], lowering: Lowering) -> Clustering:
+def _clustered(order: Sequence[Node], lowering: Lowering, found: Mapping[Node, Home]) -> Clustering:
     clustering = Clustering()
+    wholes = {whole for whole, _ in found.values()}
     for node in order:
         if node not in lowering.in_memory:
             continue
-        if node.op.kind in ALONE:
+        if node.op.kind in ALONE or node in wholes:
             clustering.add_alone(node, read_by(node, lowering))
         else:
             clustering.add(item_of(node, lowering))
@@ -112,8 +120,10 @@ def read_by(node: Node, lowering: Lowering) -> set[Node]:
     return {value.node for value in values if isinstance(value, Load)}
 
 
-def _steps(clustering: Clustering) -> tuple[Step, ...]:
-    alone = {at: node for node, at in clustering.home.items() if node.op.kind in ALONE}
+def _steps(clustering: Clustering, found: Mapping[Node, Home]) -> tuple[Step, ...]:
+    wholes = {whole for whole, _ in found.values()}
+    home = clustering.home.items()
+    alone = {at: node for node, at in home if node.op.kind in ALONE or node in wholes}
     return tuple(
         Step(alone=alone[at]) if at in alone else Step(cluster)
         for at, cluster in clustering.ordered()

@@ -22,16 +22,25 @@ from .value import Condition, Value
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Elements in a row: an input or an output of the program, or a part of its arena."""
+    """Elements in a row: an input or an output of the program, or a part of its arena.
+
+    A "part" lies `within` another memory, from an element of it on.
+    """
 
     dtype: DType
     size: int
     what: str
+    within: tuple[Memory, int] | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
         return self.size * self.dtype.itemsize
+
+    @property
+    def whole(self) -> Memory:
+        """What it is a part of in the end, or itself."""
+        return self if self.within is None else self.within[0].whole
 
 
 @dataclass(frozen=True)
@@ -341,7 +350,7 @@ def _repeated(launch: Repeat) -> tuple[tuple[Memory, bool], ...]:
     writes: dict[Memory, bool] = {}
     for each in launch.body:
         for memory, written in memories_of(each):
-            for outside, _ in launch.moving.get(memory, ()):
+            for outside, _ in launch.moving.get(memory.whole, ()):
                 writes[outside] = writes.get(outside, False) or written
     return tuple(writes.items())
 

@@ -59,7 +59,7 @@ def _live(launches: Iterable[Launch], number: int, lives: dict[Memory, tuple[int
         last = number
         if isinstance(launch, Repeat):
             last = _live(launch.body, number, lives) - 1
-        for memory, _ in memories_of(launch):
+        for memory in (touched.whole for touched, _ in memories_of(launch)):
             if memory.what == "arena":
                 first, end = lives.get(memory, (number, number))
                 lives[memory] = (min(first, number), max(end, last))

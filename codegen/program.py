@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from ..tracer.graph import Graph
@@ -26,7 +26,7 @@ def program_of(graph: Graph, target: Target) -> Program:
     results, outputs = _results(graph)
     order = Graph(graph.inputs, graph.floats, graph.ints, tuple(outputs)).nodes()
     fused = fuse(outputs, order, target)
-    making = _Making(graph, outputs, _needed_outside(fused, outputs))
+    making = _Making(graph, outputs, fused)
     launches = [
         launch
         for step in fused.steps
@@ -89,16 +89,22 @@ ALONE = {"scatter": scatter_launches, "scan": scan_launches, "sort": sort_launch
 class _Making:
     """The memories and checks of a program while its kernels are made."""
 
-    def __init__(self, graph: Graph, outputs: Iterable[Node], outside: set[Node]) -> None:
+    def __init__(self, graph: Graph, outputs: Sequence[Node], fused: Fused) -> None:
         self.inputs = [Memory(leaf.dtype, leaf.type.size, "input") for leaf in graph.inputs]
         self.memories = {node: Memory(node.dtype, node.type.size, "output") for node in outputs}
-        self.outside = outside
+        self.outside = _needed_outside(fused, outputs)
+        self.homes = fused.homes
+        self.wholes = {whole for whole, _ in fused.homes.values()}
         self.checks: list[Check] = []
         self.packed: set[Node] = set()
         self.names = Names(self.written, self.read, self.check)
 
     def written(self, node: Node) -> Memory:
         """Where `node` is stored."""
+        if node in self.homes and node not in self.memories:
+            whole, start = self.homes[node]
+            within = self.written(whole), start
+            self.memories[node] = Memory(node.dtype, node.type.size, "part", within)
         if node not in self.memories:
             self.memories[node] = Memory(node.dtype, node.type.size, "arena")
         return self.memories[node]
@@ -119,6 +125,8 @@ class _Making:
         if step.cluster is not None:
             return Assembly(step.cluster, self.outside, self.names, target).build()
         assert step.alone is not None
+        if step.alone in self.wholes:
+            return []
         if step.alone.op.kind == "loop":
             return [self._repeat(step.alone.attrs[0], target)]
         make = ALONE.get(step.alone.op.kind)

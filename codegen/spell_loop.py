@@ -35,12 +35,19 @@ class Pointer:
         return f"{_bytes(self.base)} {sign} {abs(self.offset)}"
 
 
+def located(memory: Memory, pointers: Mapping[Memory, Pointer]) -> Pointer:
+    """Where `memory` begins; a part begins within what it is a part of."""
+    if memory.within is None:
+        return pointers[memory]
+    return _pointer(memory.within, pointers)
+
+
 def spelled_loop(
     launch: Repeat, pointers: Mapping[Memory, Pointer], depth: int
 ) -> tuple[RepeatView, dict[Memory, Pointer]]:
     """The loop without its body, and the pointers that hold inside."""
     variable = f"t{depth}"
-    touched = dict.fromkeys(memory for each in launch.body for memory, _ in memories_of(each))
+    touched = dict.fromkeys(m.whole for each in launch.body for m, _ in memories_of(each))
     inside = dict(pointers)
     offsets: list[tuple[str, tuple[int, ...]]] = []
     tables: list[tuple[str, tuple[str, ...]]] = []
@@ -75,7 +82,7 @@ def _bytes(base: str) -> str:
 
 def _pointer(place: Place, pointers: Mapping[Memory, Pointer]) -> Pointer:
     memory, start = place
-    return pointers[memory].behind(start * memory.dtype.itemsize)
+    return located(memory, pointers).behind(start * memory.dtype.itemsize)
 
 
 def _moving(found: list[Pointer], variable: str) -> str | None:

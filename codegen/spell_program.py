@@ -28,7 +28,7 @@ from .kernel import (
 from .plan import Plan
 from .spell_implicit import left_view, right_view, work_of
 from .spell_kernel import KernelSpelling, coordinates_of, starts_of
-from .spell_loop import Pointer, spelled_loop
+from .spell_loop import Pointer, located, spelled_loop
 from .spelling import (
     HALVES,
     STORED,
@@ -141,7 +141,7 @@ def _pointers(program: Program, plan: Plan) -> dict[Memory, Pointer]:
 
 def _launch(launch: Launch, name: str, pointers: Mapping[Memory, Pointer]) -> LaunchView:
     touched = tuple(
-        pointers[memory].behind(start * memory.dtype.itemsize).text()
+        located(memory, pointers).behind(start * memory.dtype.itemsize).text()
         for (memory, _), start in zip(memories_of(launch), _starts(launch), strict=True)
     )
     if isinstance(launch, Kernel):

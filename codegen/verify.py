@@ -37,6 +37,7 @@ from .kernel import (
     memories_of,
 )
 from .plan import ALIGNMENT, Plan
+from .unordered import unordered
 from .value import Cached, Load, Number, Slot, Value, indices_of
 
 MOST_PLACES = 1 << 20
@@ -45,7 +46,7 @@ MOST_PLACES = 1 << 20
 
 def require_sound(program: Program) -> None:
     """Raise AssertionError, with all that is wrong, unless `program` may be run."""
-    wrong = [*_memories(program), *_results(program)]
+    wrong = [*unordered(program), *_results(program)]
     for number, (launch, around) in enumerate(flat(program.launches)):
         for loop in around:
             wrong += [f"loop {loop.label}: {each}" for each in _moving(loop)]
@@ -58,7 +59,7 @@ def require_apart(program: Program, plan: Plan) -> None:
     lives: dict[Memory, list[int]] = {}
     for number, (launch, around) in enumerate(flat(program.launches)):
         for memory, _ in memories_of(launch):
-            for touched in outside(memory, around):
+            for touched in outside(memory.whole, around):
                 if touched.what == "arena":
                     lives.setdefault(touched, []).append(number)
     _as_long_as_loops(program.launches, 0, lives)
@@ -78,7 +79,7 @@ def outside(memory: Memory, around: Sequence[Repeat]) -> set[Memory]:
     """What `memory`, which a launch within the loops `around` touches, stands for."""
     found = {memory}
     for loop in around:
-        found = {place for each in found for place, _ in loop.moving.get(each, ((each, 0),))}
+        found = {place.whole for each in found for place, _ in loop.moving.get(each, ((each, 0),))}
     return found
 
 
@@ -90,37 +91,14 @@ def _as_long_as_loops(
         behind = number + 1
         if isinstance(launch, Repeat):
             behind = _as_long_as_loops(launch.body, number, lives)
-            for memory, _ in memories_of(launch):
+            for memory in (touched.whole for touched, _ in memories_of(launch)):
                 if memory in lives:
                     lives[memory][:] = sorted([*lives[memory], number, behind - 1])
         number = behind
     return number
 
 
-# ---- the memories of a program
-
-
-def _memories(program: Program) -> Iterator[str]:
-    written = set(program.inputs)
-    for number, launch in enumerate(program.launches):
-        here = f"launch {number} ({launch.label})"
-        read = {memory for memory, writes in memories_of(launch) if not writes}
-        made = {memory for memory, writes in memories_of(launch) if writes}
-        for memory in {each for each in read - written if each.size}:
-            yield f"{here} reads {memory} before it is written"
-        for memory in read & made if not isinstance(launch, Repeat) else ():
-            yield f"{here} reads and writes {memory}, though its pointers are restricted"
-        for memory in made & set(program.inputs):
-            yield f"{here} writes the input {memory}"
-        adds = isinstance(launch, Kernel) and launch.ordered
-        for memory in made & written if not adds else made - written:
-            if not memory.size:  # only its indices are checked
-                continue
-            yield f"{here} writes {memory}, which {'was not' if adds else 'was'} written before"
-        written |= made
-    for number, memory in enumerate(program.outputs):
-        if memory.size and memory not in written:
-            yield f"output {number} is not written"
+# ---- the program as a whole
 
 
 def _results(program: Program) -> Iterator[str]:
@@ -146,7 +124,7 @@ def _faults(launch: Launch, program: Program) -> Iterable[str]:
 
 def _moving(loop: Repeat) -> Iterator[str]:
     """What is written lies within what it is written to, and each step has its place."""
-    written = {memory for each in loop.body for memory, writes in memories_of(each) if writes}
+    written = {m.whole for each in loop.body for m, writes in memories_of(each) if writes}
     for memory, places in loop.moving.items():
         if len(places) != loop.count:
             yield f"{len(places)} places of {memory} for {loop.count} steps"

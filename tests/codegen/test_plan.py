@@ -41,7 +41,7 @@ def programs(draw: st.DrawFn) -> Program:
 
 def assert_apart(program: Program, layout: Plan) -> None:
     """Byte by byte: from its first launch to its last, a memory owns what it lies on."""
-    launches = [{memory for memory, _ in memories_of(each)} for each in program.launches]
+    launches = [{memory.whole for memory, _ in memories_of(each)} for each in program.launches]
     owners: list[dict[int, Memory]] = [{} for _ in launches]
     for memory, at in layout.offsets.items():
         touching = [number for number, touched in enumerate(launches) if memory in touched]

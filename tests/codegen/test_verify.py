@@ -26,7 +26,7 @@ from gradc.codegen.target import CUDA, C, Target
 from gradc.codegen.verify import covers, require_sound, within
 from gradc.tracer.dtypes import float64
 from gradc.tracer.graph import Graph
-from gradc.tracer.ops import OPS, contraction, reduction
+from gradc.tracer.ops import OPS, contraction, movement, reduction
 from gradc.tracer.ops import elementwise as e
 from graphs.build import composed, graph_of
 from graphs.named import EVERY, LARGER
@@ -63,6 +63,15 @@ CONVOLUTION = graph_of(
 )
 PRODUCT = graph_of(contraction.matmul(X, leaf(1, (50, 30))))
 
+BESIDE = graph_of(
+    reduction.sum(
+        movement.concat(
+            tuple(contraction.matmul(leaf(slot, (20, 5)), leaf(2, (5, 30))) for slot in range(2)), 0
+        ),
+        (0,),
+    )
+)
+
 Change = Callable[[Program], Program]
 
 
@@ -73,6 +82,22 @@ def kernel_with(change: Callable[[Kernel], Kernel]) -> Change:
         first, *others = program.launches
         assert isinstance(first, Kernel)
         return replace(program, launches=(change(first), *others))
+
+    return changed
+
+
+def part_moved(start: int) -> Change:
+    """The second of two parts, at another place."""
+
+    def changed(program: Program) -> Program:
+        second = program.launches[1]
+        assert isinstance(second, Product)
+        part = second.memories[2]
+        assert part.within is not None
+        moved = replace(part, within=(part.within[0], start))
+        memories = (*second.memories[:2], moved)
+        launches = (program.launches[0], replace(second, memories=memories), *program.launches[2:])
+        return replace(program, launches=launches)
 
     return changed
 
@@ -198,6 +223,13 @@ FAULTS: dict[str, tuple[Graph, Change, str]] = {
         )(program),
         "1 x 2 results of 4 x 98 for",
     ),
+    "parts of which one lacks": (
+        BESIDE,
+        lambda program: replace(program, launches=program.launches[1:]),
+        "is put together from",
+    ),
+    "parts that lie on one another": (BESIDE, part_moved(0), "is put together from"),
+    "parts between which something lacks": (BESIDE, part_moved(700), "is put together from"),
     "a result that is none": (
         ROWS,
         lambda program: replace(program, results=(("output", 1),)),

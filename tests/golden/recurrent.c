@@ -183,28 +183,8 @@ static void k9_matmul(void *context, int64_t chunk)
     call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 164, a, 5, b, 5, c, 5);
 }
 
-/* concat: 45 rows of 20 elements */
-static void k10_concat(void *context, int64_t chunk)
-{
-    const gradc_call *const call = context;
-    const double *restrict const x0 = (const double *)call->buffers[0];
-    const double *restrict const x1 = (const double *)call->buffers[1];
-    double *restrict const y0 = (double *)call->buffers[2];
-    (void)chunk;
-
-    for (int64_t r0 = 0; r0 < 45; ++r0) {
-#pragma omp simd
-        for (int64_t i0 = 0; i0 < 20; ++i0) {
-            const double v0 = r0 < 1 ? x0[i0] : 0;
-            const double v1 = r0 - 1 >= 0 ? x1[i0 + 20 * (r0 - 1)] : 0;
-            const double v2 = r0 < 1 ? v0 : v1;
-            y0[20 * r0 + i0] = v2;
-        }
-    }
-}
-
 /* 4 x 5 times 5 x 5 */
-static void k11_matmul(void *context, int64_t chunk)
+static void k10_matmul(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *const a = (const double *)call->buffers[0] + 0;
@@ -215,7 +195,7 @@ static void k11_matmul(void *context, int64_t chunk)
 }
 
 /* add: 1 row of 20 elements */
-static void k12_add(void *context, int64_t chunk)
+static void k11_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -231,7 +211,7 @@ static void k12_add(void *context, int64_t chunk)
 }
 
 /* add: 1 row of 25 elements */
-static void k13_add(void *context, int64_t chunk)
+static void k12_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -271,115 +251,110 @@ int gradc_program(void **buffers, const double *floats, const int64_t *ints,
         k0_matmul((void *)&call, 0);
     }
     { // transpose
-        void *const pointers[] = { buffers[1], arena + 21440 };
+        void *const pointers[] = { buffers[1], arena + 14400 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k1_transpose((void *)&call, 0);
     }
     { // tanh_add
-        void *const pointers[] = { arena + 0, buffers[2], buffers[0], arena + 21696,
-            arena + 14400 };
+        void *const pointers[] = { arena + 0, buffers[2], buffers[0], arena + 14656,
+            arena + 14848 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k2_tanh_add((void *)&call, 0);
     }
     { // tanh_mul_add_loop
         for (int64_t t0 = 0; t0 < 44; ++t0) {
-            char *const t0_0 = t0 == 0 ? arena + 21696 : arena - 160 + 160 * t0;
+            char *const t0_0 = t0 == 0 ? arena + 14656 : arena - 160 + 160 * t0;
             char *const t0_1 = (char *)buffers[2] + 160 * t0;
-            char *const t0_2 = t0 == 0 ? arena + 14400 : arena + 14080 + (t0 - 1) % 2 * 160;
+            char *const t0_2 = t0 == 0 ? arena + 14848 : arena + 14080 + (t0 - 1) % 2 * 160;
             char *const t0_3 = arena + 0 + 160 * t0;
             char *const t0_4 = arena + 7040 + 160 * t0;
             char *const t0_5 = arena + 14080 + t0 % 2 * 160;
             { // matmul
-                void *const pointers[] = { t0_0, buffers[1], arena + 14592 };
+                void *const pointers[] = { t0_0, buffers[1], arena + 15040 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
                 k0_matmul((void *)&call, 0);
             }
             { // tanh_mul_add
-                void *const pointers[] = { arena + 14592, t0_1 + 160, t0_2, t0_3, t0_4, t0_5 };
+                void *const pointers[] = { arena + 15040, t0_1 + 160, t0_2, t0_3, t0_4, t0_5 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
                 k3_tanh_mul_add((void *)&call, 0);
             }
         }
     }
     { // sum_add
-        void *const pointers[] = { arena + 14240, arena + 6880, buffers[3], arena + 21888 };
+        void *const pointers[] = { arena + 14240, arena + 6880, buffers[3], arena + 14848 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k4_sum_add((void *)&call, 0);
     }
     { // mul_add_loop
         for (int64_t t0 = 0; t0 < 44; ++t0) {
             char *const t0_0 = arena + 7040 - 160 * t0;
-            char *const t0_1 = t0 == 0 ? arena + 21888 : arena + 21120 + (t0 - 1) % 2 * 160;
-            char *const t0_2 = t0 == 43 ? arena + 14976 : arena + 0 - 160 * t0;
-            char *const t0_3 = arena + 20960 - 160 * t0;
-            char *const t0_4 = arena + 21120 + t0 % 2 * 160;
+            char *const t0_1 = t0 == 0 ? arena + 14848 : arena + 14080 + (t0 - 1) % 2 * 160;
+            char *const t0_2 = t0 == 43 ? arena + 7936 : arena + 0 - 160 * t0;
+            char *const t0_3 = (char *)buffers[4] + 7040 - 160 * t0;
+            char *const t0_4 = arena + 14080 + t0 % 2 * 160;
             { // mul
                 void *const pointers[] = { t0_1, t0_0 + 6880, t0_3 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
                 k5_mul((void *)&call, 0);
             }
             { // matmul
-                void *const pointers[] = { t0_3, arena + 21440, arena + 22080 };
+                void *const pointers[] = { t0_3, arena + 14400, arena + 15040 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
                 k0_matmul((void *)&call, 0);
             }
             { // add
-                void *const pointers[] = { arena + 22080, t0_2 + 6720, t0_4 };
+                void *const pointers[] = { arena + 15040, t0_2 + 6720, t0_4 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
                 k6_add((void *)&call, 0);
             }
         }
     }
     { // mul
-        void *const pointers[] = { arena + 21280, arena + 21696, arena + 8064 };
+        void *const pointers[] = { arena + 14240, arena + 14656, buffers[4] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k7_mul((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { arena + 6720, arena + 20960, arena + 7040 };
+        void *const pointers[] = { arena + 6720, (char *)buffers[4] + 7040, arena + 7040 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k8_matmul((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { arena + 6560, arena + 20800, arena + 7296 };
+        void *const pointers[] = { arena + 6560, (char *)buffers[4] + 6880, arena + 7296 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k8_matmul((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { arena + 21696, arena + 14080, arena + 7552 };
+        void *const pointers[] = { arena + 14656, (char *)buffers[4] + 160, arena + 7552 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k8_matmul((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { arena + 0, arena + 14240, arena + 7808 };
+        void *const pointers[] = { arena + 0, (char *)buffers[4] + 320, arena + 7808 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k9_matmul((void *)&call, 0);
     }
-    { // concat
-        void *const pointers[] = { arena + 8064, arena + 14080, buffers[4] };
-        const gradc_call call = { pointers, floats, ints, runtime, error };
-        k10_concat((void *)&call, 0);
-    }
     { // matmul
-        void *const pointers[] = { buffers[0], arena + 8064, arena + 0 };
+        void *const pointers[] = { buffers[0], buffers[4], arena + 0 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k8_matmul((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { arena + 8064, buffers[1], arena + 256 };
+        void *const pointers[] = { buffers[4], buffers[1], arena + 256 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k11_matmul((void *)&call, 0);
+        k10_matmul((void *)&call, 0);
     }
     { // add
         void *const pointers[] = { arena + 256, buffers[6] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k12_add((void *)&call, 0);
+        k11_add((void *)&call, 0);
     }
     { // add
         void *const pointers[] = { arena + 7040, arena + 7296, arena + 7552, arena + 7808,
             arena + 0, buffers[5] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k13_add((void *)&call, 0);
+        k12_add((void *)&call, 0);
     }
     return error->code;
 }
