@@ -2,6 +2,7 @@
 #ifndef GRADC_PRODUCTS_H
 #define GRADC_PRODUCTS_H
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@ enum { BLOCK_ROWS = 24 * TILE_ROWS, BLOCK_COLUMNS = 512 }; /* panels that a cach
 enum { SCRATCH_BYTES = (BLOCK_ROWS + BLOCK_COLUMNS) * DEPTH_BYTES };
 enum { FEW_ROWS = 128, FEW_COLUMNS = 128 }; /* of c, for which it does not pay to pack b, or a */
 enum { TURNED_STEPS = 16 };                 /* that are packed of one line before the next */
+enum { ROUND_COLUMNS = 2048, SHARE_COLUMNS = 64 }; /* packed for all threads, and by one of them */
+enum { ROUND_BYTES = ROUND_COLUMNS * DEPTH_BYTES };
 
 #define APART __attribute__((noinline))
 #define UNROLLED _Pragma("GCC unroll 8")
@@ -33,6 +36,65 @@ enum { TURNED_STEPS = 16 };                 /* that are packed of one line befor
 static inline int64_t smaller(int64_t x, int64_t y)
 {
     return x < y ? x : y;
+}
+
+/* -- parts, which threads take one by one -------------------------------------------------------
+
+   They do not change what is added up for an element of the result, nor in which order. */
+
+enum { LONGEST_SIDE = 512, SHORTEST_SIDE = 64 }; /* of what a thread multiplies at a time */
+enum { ROW_STEP = 4 * TILE_ROWS, COLUMN_STEP = 32 };
+enum { ENOUGH_PARTS = 8, LEAST_WORK = 1 << 19 }; /* how many such parts, multiplications in one */
+
+static int64_t count(int64_t length, int64_t part)
+{
+    return (length + part - 1) / part;
+}
+
+/* Equal parts of about `most` at most, in multiples of `step`. */
+static int64_t even_side(int64_t length, int64_t most, int64_t step)
+{
+    const int64_t parts = count(length, most);
+    return count(count(length, parts), step) * step;
+}
+
+/* The side of a part, given the work per unit of it: long enough to be worth a hand-over. */
+static int64_t long_side(int64_t length, int64_t work)
+{
+    const int64_t least = LEAST_WORK / work;
+    return smaller(length, least > LONGEST_SIDE ? least : LONGEST_SIDE);
+}
+
+/* Parts as large as they may be, so that little is packed again, halved while they are few, but
+   never below what is worth a hand-over. */
+static void choose_parts(product *p)
+{
+    int64_t columns = long_side(p->n, smaller(p->m, LONGEST_SIDE) * p->k);
+    int64_t rows = long_side(p->m, columns * p->k);
+    while (count(p->m, rows) * count(p->n, columns) < ENOUGH_PARTS &&
+           rows * columns >= 2 * LEAST_WORK / p->k &&
+           (rows > SHORTEST_SIDE || columns > SHORTEST_SIDE)) {
+        if (rows > columns) {
+            rows = even_side(rows, (rows + 1) / 2, ROW_STEP);
+        } else {
+            columns = even_side(columns, (columns + 1) / 2, COLUMN_STEP);
+        }
+    }
+    p->part_rows = even_side(p->m, rows, ROW_STEP);
+    p->part_columns = even_side(p->n, columns, COLUMN_STEP);
+    p->parts_across = count(p->n, p->part_columns);
+}
+
+static pthread_key_t scratch_key;
+
+/* Room for packed blocks, which each thread keeps until its end. */
+static void *scratch(void)
+{
+    void *room = pthread_getspecific(scratch_key);
+    if (!room && !posix_memalign(&room, 64, SCRATCH_BYTES)) {
+        pthread_setspecific(scratch_key, room);
+    }
+    return room;
 }
 
 #define GEMM(name) f32_##name
@@ -69,18 +131,6 @@ static int chooses_blas(const product *p)
 }
 
 /* -- products on one thread -------------------------------------------------------------------- */
-
-static pthread_key_t scratch_key;
-
-/* Room for packed blocks, which each thread keeps until its end. */
-static void *scratch(void)
-{
-    void *room = pthread_getspecific(scratch_key);
-    if (!room && !posix_memalign(&room, 64, SCRATCH_BYTES)) {
-        pthread_setspecific(scratch_key, room);
-    }
-    return room;
-}
 
 static double element(const product *p, const char *array, int64_t index)
 {
@@ -127,10 +177,6 @@ static void multiply_in_tiles(const product *p, const char *a, const char *b, ch
 
 /* -- products on all threads ------------------------------------------------------------------- */
 
-enum { LONGEST_SIDE = 512, SHORTEST_SIDE = 64 }; /* of what a thread multiplies at a time */
-enum { ROW_STEP = 4 * TILE_ROWS, COLUMN_STEP = 32 };
-enum { ENOUGH_PARTS = 8, LEAST_WORK = 1 << 19 }; /* how many such parts, multiplications in one */
-
 static void multiply_part(void *context, int64_t index)
 {
     const product *p = context;
@@ -147,43 +193,55 @@ static void multiply_part(void *context, int64_t index)
     }
 }
 
-static int64_t count(int64_t length, int64_t part)
+/* Parts that are as wide as may be, since each packs its own rows, and some for each thread. */
+static void choose_bands(product *p)
 {
-    return (length + part - 1) / part;
+    const int64_t threads = __atomic_load_n(&p->runtime->threads, __ATOMIC_RELAXED);
+    const int64_t wanted = 4 * threads > ENOUGH_PARTS ? 4 * threads : ENOUGH_PARTS;
+    const int64_t columns = smaller(p->n, ROUND_COLUMNS);
+    int64_t rows = count(p->m, wanted);
+    rows = rows < SHORTEST_SIDE ? SHORTEST_SIDE : smaller(rows, BLOCK_ROWS);
+    p->part_rows = even_side(p->m, rows, TILE_ROWS);
+    int64_t across = count(wanted, count(p->m, p->part_rows));
+    across = smaller(across, count(columns, 2 * SHORTEST_SIDE));
+    p->part_columns = count(count(columns, across), COLUMN_STEP) * COLUMN_STEP;
 }
 
-/* Equal parts of about `most` at most, in multiples of `step`. */
-static int64_t even_side(int64_t length, int64_t most, int64_t step)
+static struct {
+    _Atomic int taken;
+    void *room; /* for ROUND_BYTES, kept from the first large product on */
+} shared;
+
+static void forget_shared(void)
 {
-    const int64_t parts = count(length, most);
-    return count(count(length, parts), step) * step;
+    atomic_store(&shared.taken, 0);
 }
 
-/* The side of a part, given the work per unit of it: long enough to be worth a hand-over. */
-static int64_t long_side(int64_t length, int64_t work)
-{
-    const int64_t least = LEAST_WORK / work;
-    return smaller(length, least > LONGEST_SIDE ? least : LONGEST_SIDE);
-}
+enum { SHARED_ROWS = 384, SHARED_SIZE = 1 << 18 }; /* of c, from which on it pays; measured */
 
-/* Parts as large as they may be, so that little is packed again, halved while they are few, but
-   never below what is worth a hand-over. */
-static void choose_parts(product *p)
+/* Packs what several parts need once for all of them. Gives 0, and has done nothing, where it does
+   not pay, or where the room is taken: by another thread, or by what this one is a part of. */
+static int multiply_together(product *p)
 {
-    int64_t columns = long_side(p->n, smaller(p->m, LONGEST_SIDE) * p->k);
-    int64_t rows = long_side(p->m, columns * p->k);
-    while (count(p->m, rows) * count(p->n, columns) < ENOUGH_PARTS &&
-           rows * columns >= 2 * LEAST_WORK / p->k &&
-           (rows > SHORTEST_SIDE || columns > SHORTEST_SIDE)) {
-        if (rows > columns) {
-            rows = even_side(rows, (rows + 1) / 2, ROW_STEP);
-        } else {
-            columns = even_side(columns, (columns + 1) / 2, COLUMN_STEP);
-        }
+    if (p->m < SHARED_ROWS || p->n <= FEW_COLUMNS || p->m * p->n < SHARED_SIZE ||
+        atomic_exchange(&shared.taken, 1)) {
+        return 0;
     }
-    p->part_rows = even_side(p->m, rows, ROW_STEP);
-    p->part_columns = even_side(p->n, columns, COLUMN_STEP);
-    p->parts_across = count(p->n, p->part_columns);
+    choose_bands(p);
+    const int has_room = shared.room || !posix_memalign(&shared.room, 64, ROUND_BYTES);
+    const int64_t a_line = p->ta ? 1 : p->lda, a_step = p->ta ? p->lda : 1;
+    const int64_t b_line = p->tb ? p->ldb : 1, b_step = p->tb ? 1 : p->ldb;
+    if (has_room && p->size == sizeof(float)) {
+        f32_product_together(p, (f32_operand){(const float *)p->a, a_line, a_step},
+                             (f32_operand){(const float *)p->b, b_line, b_step}, (float *)p->c,
+                             shared.room);
+    } else if (has_room) {
+        f64_product_together(p, (f64_operand){(const double *)p->a, a_line, a_step},
+                             (f64_operand){(const double *)p->b, b_line, b_step}, (double *)p->c,
+                             shared.room);
+    }
+    atomic_store(&shared.taken, 0);
+    return has_room;
 }
 
 static void multiply(product p)
@@ -199,6 +257,9 @@ static void multiply(product p)
         return;
     }
     p.blas = chooses_blas(&p);
+    if (!p.blas && multiply_together(&p)) {
+        return;
+    }
     choose_parts(&p);
     const int64_t parts = count(p.m, p.part_rows) * p.parts_across;
     if (p.blas) {

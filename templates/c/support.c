@@ -21,6 +21,7 @@ static void after_fork_in_child(void)
 {
     forget_workers();
     forget_products();
+    forget_shared();
 }
 
 __attribute__((constructor)) static void prepare(void)

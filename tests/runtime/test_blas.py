@@ -27,6 +27,7 @@ NAMES = {np.float32: ("sgemm", "float *"), np.float64: ("dgemm", "double *")}
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-13}
 SIZES_IN_TILES = [
     *((257, 513, 70), (1030, 40, 64), (33, 2100, 50), (129, 131, 400), (70000, 3, 5)),
+    *((384, 700, 70), (1030, 2100, 600), (513, 515, 1), (400, 2049, 33)),
     *((200, 600, 1030), (61, 47, 2100), (128, 128, 128), (40, 16, 900), (8, 1000, 100)),
 ]
 MAP_NORESERVE = 0x4000  # of Linux; Python 3.11 does not name it
@@ -111,7 +112,7 @@ def test_product_in_tiles(real: Any, sizes: tuple[int, int, int], ta: int, tb: i
 
 @REAL
 @pytest.mark.parametrize(
-    "sizes", [(512, 512, 256), (100, 3000, 64), (64, 64, 5000), (800, 90, 333)]
+    "sizes", [(512, 512, 256), (700, 2300, 600), (100, 3000, 64), (64, 64, 5000), (800, 90, 333)]
 )
 def test_product_does_not_depend_on_threads(real: Any, sizes: tuple[int, int, int]) -> None:
     m, n, k = sizes
@@ -267,6 +268,80 @@ def test_products_without_a_blas() -> None:
     run_again("none")
 
 
+def of_source(text: str, flags: tuple[str, ...]) -> Any:
+    """The table of a support library of its own."""
+    path = build(text, find_toolchain()._replace(flags=flags), open_cache())
+    table = FFI.new("gradc_runtime *")
+    FFI.dlopen(open_library(path)).gradc_complete(table, 2)
+    return table
+
+
+@REAL
+@pytest.mark.parametrize("failing", ["*const many = scratch()", "void *const room = scratch()"])
+def test_products_without_room_to_pack(
+    real: Any, failing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = read_source("support.c")
+    assert failing in text
+    lacking = text.replace(failing, failing.replace("scratch()", "NULL"))
+    table = of_source(lacking, find_toolchain().flags)
+    monkeypatch.setattr(sys.modules[__name__], "runtime", lambda: table)
+    for sizes in ((600, 700, 600), (40, 50, 60)):
+        check(sizes, real, 3)
+
+
+@REAL
+def test_large_products_at_once(real: Any) -> None:
+    """One of them has the room in which all threads share; the bits are those of one alone."""
+    set_num_threads(2)
+    a, b = matrix(500, 300, real, seed=1), matrix(300, 600, real, seed=2)
+    expected = product(a, b, np.empty((500, 600), real)).tobytes()
+    np.testing.assert_allclose(
+        np.frombuffer(expected, real).reshape(500, 600), a.astype(float) @ b.astype(float), 0, 1e-3
+    )
+    wrong = []
+
+    def multiply() -> None:
+        for _ in range(10):
+            if product(a, b, np.empty((500, 600), real)).tobytes() != expected:
+                wrong.append(1)
+
+    callers = [threading.Thread(target=multiply) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
+def test_fork_during_a_large_product(
+    start: Callable[..., Any], finish: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADC_BLAS", "none")
+    script = """
+    large = matrix(900, 900, np.float32)
+    product(large, large, np.empty((900, 900), np.float32))
+    first = product(large, large, np.empty((900, 900), np.float32))
+    stop = False
+
+    def multiply():
+        while not stop:
+            product(large, large, np.empty((900, 900), np.float32))
+
+    beside = threading.Thread(target=multiply)
+    beside.start()
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            found = product(large, large, np.empty((900, 900), np.float32))
+            os._exit(not np.array_equal(found, first))
+        assert os.waitpid(child, 0)[1] == 0
+    stop = True
+    beside.join()
+    """
+    finish(start(FORK.partition("def check_in_child")[0] + script, Path(__file__).parent))
+
+
 NARROWER = {"SSE": ["-march=x86-64"], "AVX2": ["-march=x86-64-v3"]}
 
 
@@ -279,9 +354,7 @@ def test_products_in_narrower_vectors(vectors: str, monkeypatch: pytest.MonkeyPa
     flags = (*kept, *NARROWER[vectors])
     if vectors == "AVX2" and not {"avx2", "fma"} <= set(toolchain.features):
         pytest.skip("this processor has no AVX2")
-    path = build(read_source("support.c"), toolchain._replace(flags=flags), open_cache())
-    table = FFI.new("gradc_runtime *")
-    FFI.dlopen(open_library(path)).gradc_complete(table, 2)
+    table = of_source(read_source("support.c"), flags)
     monkeypatch.setattr(sys.modules[__name__], "runtime", lambda: table)
     for real, sizes, (ta, tb) in itertools.product(TOLERANCE, SIZES_IN_TILES, BOTH):
         check(sizes, real, 3, ta, tb)
