@@ -39,11 +39,30 @@ FEW_ROUNDS = 4
 
 
 @dataclass(frozen=True)
+class Matrix:
+    """A matrix in memory, or a batch of them: the offset of element (i, j) of the matrix at `base`.
+
+    `base` runs over the batch axes; `row` and `column` are the distances of neighbours.
+    """
+
+    node: Node
+    base: Index
+    row: int
+    column: int
+    shape: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Step:
-    """What one kernel is made from: a cluster of items, or a node with a kernel of its own."""
+    """What one kernel is made from: a cluster of items, or a node with a kernel of its own.
+
+    A product may write the `total` of itself and an `addend` instead.
+    """
 
     cluster: Cluster | None = None
     alone: Node | None = None
+    total: Node | None = None
+    addend: Matrix | None = None
 
 
 @dataclass(frozen=True)
@@ -56,20 +75,6 @@ class Fused:
     steps: tuple[Step, ...]
     lowering: Lowering
     homes: Mapping[Node, Home]
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A matrix in memory, or a batch of them: the offset of element (i, j) of the matrix at `base`.
-
-    `base` runs over the batch axes; `row` and `column` are the distances of neighbours.
-    """
-
-    node: Node
-    base: Index
-    row: int
-    column: int
-    shape: tuple[int, int]
 
 
 def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> Fused:

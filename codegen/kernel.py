@@ -187,7 +187,10 @@ class Combine:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """A batch of matrix products. `batch` are its axes, over which the bases of a, b and c run."""
+    """A batch of matrix products c = a b, or c = d + a b where there is a d.
+
+    `batch` are its axes, over which the bases of all of them run.
+    """
 
     label: str
     dtype: DType
@@ -195,7 +198,13 @@ class Product:
     a: Matrix
     b: Matrix
     c: Matrix
-    memories: tuple[Memory, Memory, Memory]
+    memories: tuple[Memory, ...]
+    d: Matrix | None = None
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """All of them, as `memories` has theirs."""
+        return (self.a, self.b, self.c) if self.d is None else (self.a, self.b, self.c, self.d)
 
     @property
     def batch_count(self) -> int:
@@ -341,8 +350,8 @@ def memories_of(launch: Launch) -> tuple[tuple[Memory, bool], ...]:
         return (launch.source, False), (launch.scratch, True), (launch.result, True)
     if isinstance(launch, Repeat):
         return _repeated(launch)
-    a, b, c = launch.memories
-    return (a, False), (b, False), (c, True)
+    a, b, c, *added = launch.memories
+    return (a, False), (b, False), (c, True), *((d, False) for d in added)
 
 
 def _repeated(launch: Repeat) -> tuple[tuple[Memory, bool], ...]:

@@ -8,6 +8,7 @@ from math import prod
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources
+from .addend import with_addends
 from .assemble import Assembly, Names, label_of
 from .contract import implicit_launches
 from .fuse import Fused, Matrix, Step, fuse, implicit_in, matrix, read_by
@@ -25,7 +26,7 @@ def program_of(graph: Graph, target: Target) -> Program:
     """Lower `graph` to kernels."""
     results, outputs = _results(graph)
     order = Graph(graph.inputs, graph.floats, graph.ints, tuple(outputs)).nodes()
-    fused = fuse(outputs, order, target)
+    fused = with_addends(fuse(outputs, order, target), outputs, target)
     making = _Making(graph, outputs, fused)
     launches = [
         launch
@@ -76,6 +77,7 @@ def _needed_outside(fused: Fused, outputs: Iterable[Node]) -> set[Node]:
     for step in fused.steps:
         if step.alone is not None:
             needed |= read_by(step.alone, fused.lowering)
+            needed |= {step.addend.node} if step.addend is not None else set()
         elif step.cluster is not None:
             read = {load.node for item in step.cluster.items for load in item.loads}
             needed |= read - step.cluster.fits.keys()
@@ -135,7 +137,7 @@ class _Making:
         implicit = implicit_in(step.alone, lowering, target)
         if implicit is not None:
             return implicit_launches(implicit, lowering, self.names, target, self.packed)
-        return [self._product(step.alone, lowering, target)]
+        return [self._product(step.alone, step.total or step.alone, step.addend, lowering)]
 
     def _repeat(self, loop: Loop, target: Target) -> Repeat:
         body = program_of(loop.body, target)
@@ -163,20 +165,24 @@ class _Making:
         memory = self.written(stack)
         return tuple((memory, loop.slot(slots, step) * prod(shape)) for step in range(steps))
 
-    def _product(self, node: Node, lowering: Lowering, target: Target) -> Product:
+    def _product(
+        self, node: Node, total: Node, addend: Matrix | None, lowering: Lowering
+    ) -> Product:
         a, b = (_operand(each, node, lowering) for each in node.inputs)
         rows, columns = node.shape[-2:]
         batch = tuple(Axis(number, extent) for number, extent in enumerate(node.shape[:-2]))
         base = row_major(tuple(of_axis(axis) for axis in batch), node.shape[:-2])
-        c = Matrix(node, base * (rows * columns), columns, 1, (rows, columns))
+        c = Matrix(total, base * (rows * columns), columns, 1, (rows, columns))
+        added = () if addend is None else (self.read(addend.node),)
         return Product(
-            label=label_of([node]),
+            label=label_of([node] if total is node else [node, total]),
             dtype=node.dtype,
             batch=batch,
             a=a,
             b=b,
             c=c,
-            memories=(self.read(a.node), self.read(b.node), self.written(node)),
+            memories=(self.read(a.node), self.read(b.node), self.written(total), *added),
+            d=addend,
         )
 
 

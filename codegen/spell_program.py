@@ -165,7 +165,7 @@ def _starts(launch: Launch) -> Iterable[int]:
         known = starts_of(launch)
         return [known.get(each.name, 0) for each in launch.arguments]
     if isinstance(launch, Product):
-        return [launch.a.base.constant, launch.b.base.constant, launch.c.base.constant]
+        return [each.base.constant for each in launch.matrices]
     return [0 for _ in memories_of(launch)]
 
 
@@ -235,7 +235,8 @@ def product_title(launch: Product) -> str:
     """What is multiplied."""
     shape = " x ".join(str(axis.extent) for axis in launch.batch)
     a, b = (f"{each.shape[0]} x {each.shape[1]}" for each in (launch.a, launch.b))
-    return f"{shape + ' products of ' if shape else ''}{a} times {b}"
+    added = "" if launch.d is None else ", added"
+    return f"{shape + ' products of ' if shape else ''}{a} times {b}{added}"
 
 
 def _product(launch: Product) -> ProductView:
@@ -261,8 +262,9 @@ def _product(launch: Product) -> ProductView:
         columns=c.shape[1],
         depth=a.shape[1],
         coordinates=coordinates_of(axes.items(), "chunk"),
-        offsets=(moving(a), moving(b), moving(c)),
+        offsets=tuple(moving(each) for each in launch.matrices),
         strides=((a.row, a.column), (b.row, b.column)),
         transposed=(transposed[0], transposed[1]),
         leading=(leading[0], leading[1]),
+        added_row=None if launch.d is None else launch.d.row,
     )

@@ -153,7 +153,9 @@ def _product(launch: Product) -> Iterator[str]:
         yield f"{launch.a.shape} times {launch.b.shape} gives {launch.c.shape}"
     if launch.a.shape[1] != launch.b.shape[0]:
         yield f"{launch.a.shape} times {launch.b.shape}"
-    for each, memory in zip((launch.a, launch.b, launch.c), launch.memories, strict=True):
+    if launch.d is not None and launch.d.shape != launch.c.shape:
+        yield f"{launch.d.shape} are added to {launch.c.shape}"
+    for each, memory in zip(launch.matrices, launch.memories, strict=True):
         if not each.base.is_affine() or not each.base.axes() <= set(launch.batch):
             yield f"the base {each.base} is no sum over the batch"
         low, high = each.base.bounds()

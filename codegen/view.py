@@ -188,10 +188,11 @@ class ProductView:
     columns: int
     depth: int
     coordinates: tuple[tuple[str, str], ...]
-    offsets: tuple[str, str, str]
+    offsets: tuple[str, ...]
     strides: tuple[tuple[int, int], tuple[int, int]]
     transposed: tuple[int, int]
     leading: tuple[int, int]
+    added_row: int | None
     kind: str = "product"
 
 

@@ -10,13 +10,13 @@
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 }; /* as CBLAS numbers them */
 
-/* c = a b, part by part. */
+/* c = a b, or d + a b, part by part. */
 typedef struct {
     const gradc_runtime *runtime;
     size_t size; /* of an element: a float or a double */
     int ta, tb;
-    int64_t m, n, k, lda, ldb, ldc;
-    const char *a, *b;
+    int64_t m, n, k, lda, ldb, ldc, ldd;
+    const char *a, *b, *d;
     char *c;
     int64_t part_rows, part_columns, parts_across;
     int blas; /* multiplies the parts */
@@ -88,10 +88,10 @@ static void call_blas_32(const product *p, const void *a, const void *b, void *c
     int k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
     if (p->size == sizeof(float)) {
         ((sgemm_32 *)p->runtime->blas_sgemm)(ROW_MAJOR, ta, tb, m, n, k, 1, a, lda, b,
-                                             ldb, 0, c, ldc);
+                                             ldb, p->d ? 1 : 0, c, ldc);
     } else {
         ((dgemm_32 *)p->runtime->blas_dgemm)(ROW_MAJOR, ta, tb, m, n, k, 1, a, lda, b, ldb,
-                                             0, c, ldc);
+                                             p->d ? 1 : 0, c, ldc);
     }
 }
 
@@ -101,14 +101,14 @@ static void call_blas_64(const product *p, const void *a, const void *b, void *c
     int ta = p->ta ? TRANSPOSED : PLAIN, tb = p->tb ? TRANSPOSED : PLAIN;
     if (p->size == sizeof(float)) {
         ((sgemm_64 *)p->runtime->blas_sgemm)(ROW_MAJOR, ta, tb, m, n, p->k, 1, a,
-                                             p->lda, b, p->ldb, 0, c, p->ldc);
+                                             p->lda, b, p->ldb, p->d ? 1 : 0, c, p->ldc);
     } else {
         ((dgemm_64 *)p->runtime->blas_dgemm)(ROW_MAJOR, ta, tb, m, n, p->k, 1, a, p->lda, b,
-                                             p->ldb, 0, c, p->ldc);
+                                             p->ldb, p->d ? 1 : 0, c, p->ldc);
     }
 }
 
-/* A part of m x n at a, b and c. */
+/* A part of m x n at a, b and c, where d is already, if there is one. */
 static void call_blas(const product *p, const char *a, const char *b, char *c, int64_t m, int64_t n)
 {
     if (p->runtime->blas_ilp64) {

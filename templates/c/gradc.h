@@ -26,14 +26,15 @@ typedef void gradc_body(void *context, int64_t chunk);
 typedef void gradc_parallel(const struct gradc_runtime *runtime, int64_t chunks, gradc_body *body,
                             void *context);
 
-/* c = a b for row-major m x k times k x n; ta and tb say that a and b are stored transposed. A
-   leading dimension may be anything where there is one row. */
+/* c = a b for row-major m x k times k x n, or c = d + a b; ta and tb say that a and b are stored
+   transposed. A leading dimension may be anything where there is one row. That of d may be 0: then
+   one row is added to all. d is NULL where nothing is added, and else no part of c. */
 typedef void gradc_sgemm(const struct gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n,
                          int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
-                         float *c, int64_t ldc);
+                         float *c, int64_t ldc, const float *d, int64_t ldd);
 typedef void gradc_dgemm(const struct gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n,
                          int64_t k, const double *a, int64_t lda, const double *b, int64_t ldb,
-                         double *c, int64_t ldc);
+                         double *c, int64_t ldc, const double *d, int64_t ldd);
 
 /* What a program may call. */
 typedef struct gradc_runtime {

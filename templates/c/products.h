@@ -139,12 +139,12 @@ static double element(const product *p, const char *array, int64_t index)
 }
 
 /* By the definition: where there is no memory, or nothing to add up. */
-static void multiply_plainly(const product *p, const char *a, const char *b, char *c, int64_t m,
-                             int64_t n)
+static void multiply_plainly(const product *p, const char *a, const char *b, char *c,
+                             const char *d, int64_t m, int64_t n)
 {
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double sum = 0;
+            double sum = d ? element(p, d, i * p->ldd + j) : 0;
             for (int64_t l = 0; l < p->k; l++) {
                 sum += element(p, a, p->ta ? l * p->lda + i : i * p->lda + l) *
                        element(p, b, p->tb ? j * p->ldb + l : l * p->ldb + j);
@@ -158,20 +158,22 @@ static void multiply_plainly(const product *p, const char *a, const char *b, cha
     }
 }
 
-static void multiply_in_tiles(const product *p, const char *a, const char *b, char *c, int64_t m,
-                              int64_t n)
+static void multiply_in_tiles(const product *p, const char *a, const char *b, char *c,
+                              const char *d, int64_t m, int64_t n)
 {
     const int64_t a_line = p->ta ? 1 : p->lda, a_step = p->ta ? p->lda : 1;
     const int64_t b_line = p->tb ? p->ldb : 1, b_step = p->tb ? 1 : p->ldb;
     void *const room = scratch();
     if (!room) {
-        multiply_plainly(p, a, b, c, m, n);
+        multiply_plainly(p, a, b, c, d, m, n);
     } else if (p->size == sizeof(float)) {
         f32_product(m, n, p->k, (f32_operand){(const float *)a, a_line, a_step},
-                    (f32_operand){(const float *)b, b_line, b_step}, (float *)c, p->ldc, room);
+                    (f32_operand){(const float *)b, b_line, b_step}, (float *)c, p->ldc,
+                    (f32_operand){(const float *)d, p->ldd, 1}, room);
     } else {
         f64_product(m, n, p->k, (f64_operand){(const double *)a, a_line, a_step},
-                    (f64_operand){(const double *)b, b_line, b_step}, (double *)c, p->ldc, room);
+                    (f64_operand){(const double *)b, b_line, b_step}, (double *)c, p->ldc,
+                    (f64_operand){(const double *)d, p->ldd, 1}, room);
     }
 }
 
@@ -186,10 +188,15 @@ static void multiply_part(void *context, int64_t index)
     const char *a = p->a + (p->ta ? row : row * p->lda) * (int64_t)p->size;
     const char *b = p->b + (p->tb ? column * p->ldb : column) * (int64_t)p->size;
     char *c = p->c + (row * p->ldc + column) * (int64_t)p->size;
+    const char *d = p->d ? p->d + (row * p->ldd + column) * (int64_t)p->size : NULL;
     if (p->blas) {
+        for (int64_t i = 0; i < m && d; ++i) {
+            memcpy(c + i * p->ldc * (int64_t)p->size, d + i * p->ldd * (int64_t)p->size,
+                   n * p->size);
+        }
         call_blas(p, a, b, c, m, n);
     } else {
-        multiply_in_tiles(p, a, b, c, m, n);
+        multiply_in_tiles(p, a, b, c, d, m, n);
     }
 }
 
@@ -217,14 +224,15 @@ static void forget_shared(void)
     atomic_store(&shared.taken, 0);
 }
 
-enum { SHARED_ROWS = 384, SHARED_SIZE = 1 << 18 }; /* of c, from which on it pays; measured */
+/* From which on that pays, as measured. */
+enum { SHARED_ROWS = 384, SHARED_SIZE = 1 << 18, SHARED_WORK = 3 << 26 };
 
 /* Packs what several parts need once for all of them. Gives 0, and has done nothing, where it does
    not pay, or where the room is taken: by another thread, or by what this one is a part of. */
 static int multiply_together(product *p)
 {
     if (p->m < SHARED_ROWS || p->n <= FEW_COLUMNS || p->m * p->n < SHARED_SIZE ||
-        atomic_exchange(&shared.taken, 1)) {
+        p->m * p->n * p->k < SHARED_WORK || atomic_exchange(&shared.taken, 1)) {
         return 0;
     }
     choose_bands(p);
@@ -234,11 +242,11 @@ static int multiply_together(product *p)
     if (has_room && p->size == sizeof(float)) {
         f32_product_together(p, (f32_operand){(const float *)p->a, a_line, a_step},
                              (f32_operand){(const float *)p->b, b_line, b_step}, (float *)p->c,
-                             shared.room);
+                             (f32_operand){(const float *)p->d, p->ldd, 1}, shared.room);
     } else if (has_room) {
         f64_product_together(p, (f64_operand){(const double *)p->a, a_line, a_step},
                              (f64_operand){(const double *)p->b, b_line, b_step}, (double *)p->c,
-                             shared.room);
+                             (f64_operand){(const double *)p->d, p->ldd, 1}, shared.room);
     }
     atomic_store(&shared.taken, 0);
     return has_room;
@@ -253,7 +261,7 @@ static void multiply(product p)
     p.ldb = p.tb ? leading(p.n, p.k, p.ldb) : leading(p.k, p.n, p.ldb);
     p.ldc = leading(p.m, p.n, p.ldc);
     if (p.k <= 0) {
-        multiply_plainly(&p, p.a, p.b, p.c, p.m, p.n);
+        multiply_plainly(&p, p.a, p.b, p.c, p.d, p.m, p.n);
         return;
     }
     p.blas = chooses_blas(&p);
@@ -272,20 +280,23 @@ static void multiply(product p)
 }
 
 static void sgemm(const gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n, int64_t k,
-                  const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc)
+                  const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc,
+                  const float *d, int64_t ldd)
 {
     multiply((product){.runtime = runtime, .size = sizeof(float), .ta = ta, .tb = tb,
                        .m = m, .n = n, .k = k, .a = (const char *)a, .lda = lda,
-                       .b = (const char *)b, .ldb = ldb, .c = (char *)c, .ldc = ldc});
+                       .b = (const char *)b, .ldb = ldb, .c = (char *)c, .ldc = ldc,
+                       .d = (const char *)d, .ldd = ldd});
 }
 
 static void dgemm(const gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n, int64_t k,
                   const double *a, int64_t lda, const double *b, int64_t ldb, double *c,
-                  int64_t ldc)
+                  int64_t ldc, const double *d, int64_t ldd)
 {
     multiply((product){.runtime = runtime, .size = sizeof(double), .ta = ta, .tb = tb,
                        .m = m, .n = n, .k = k, .a = (const char *)a, .lda = lda,
-                       .b = (const char *)b, .ldb = ldb, .c = (char *)c, .ldc = ldc});
+                       .b = (const char *)b, .ldb = ldb, .c = (char *)c, .ldc = ldc,
+                       .d = (const char *)d, .ldd = ldd});
 }
 
 #endif

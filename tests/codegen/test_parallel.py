@@ -55,10 +55,10 @@ GRAPHS: dict[str, Graph] = {
     ),
     "large products": with_gradients(
         lambda a, b: e.tanh(contraction.matmul(a, b)),
-        *(leaf(0, (600, 530), float32), leaf(1, (530, 600), float32)),
+        *(leaf(0, (620, 530), float32), leaf(1, (530, 620), float32)),
     ),
     "batch of large products": graph_of(
-        contraction.matmul(leaf(0, (3, 400, 30), float32), leaf(1, (3, 30, 700), float32))
+        contraction.matmul(leaf(0, (2, 400, 520), float32), leaf(1, (2, 520, 1000), float32))
     ),
     "batch of products": graph_of(
         contraction.matmul(leaf(0, (40, 33, 65), float32), leaf(1, (40, 65, 34), float32))

@@ -6,7 +6,7 @@ static void k0_linear(void *context, int64_t chunk)
     const float *const b = (const float *)call->buffers[1] + 0;
     float *const c = (float *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->sgemm(call->runtime, 0, 1, 16, 20, 12, a, 12, b, 12, c, 20);
+    call->runtime->sgemm(call->runtime, 0, 1, 16, 20, 12, a, 12, b, 12, c, 20, NULL, 0);
 }
 
 /* relu: 16 rows of 20 elements */
@@ -39,7 +39,7 @@ static void k2_linear(void *context, int64_t chunk)
     const float *const b = (const float *)call->buffers[1] + 0;
     float *const c = (float *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->sgemm(call->runtime, 0, 1, 16, 5, 20, a, 20, b, 20, c, 5);
+    call->runtime->sgemm(call->runtime, 0, 1, 16, 5, 20, a, 20, b, 20, c, 5, NULL, 0);
 }
 
 /* square_loss: 1 row of 16 x 5 elements */
@@ -84,7 +84,7 @@ static void k4_linear(void *context, int64_t chunk)
     const float *const b = (const float *)call->buffers[1] + 0;
     float *const c = (float *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->sgemm(call->runtime, 0, 0, 16, 20, 5, a, 5, b, 20, c, 20);
+    call->runtime->sgemm(call->runtime, 0, 0, 16, 20, 5, a, 5, b, 20, c, 20, NULL, 0);
 }
 
 /* 20 x 16 times 16 x 5 */
@@ -95,7 +95,7 @@ static void k5_linear(void *context, int64_t chunk)
     const float *const b = (const float *)call->buffers[1] + 0;
     float *const c = (float *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->sgemm(call->runtime, 1, 0, 20, 5, 16, a, 20, b, 5, c, 5);
+    call->runtime->sgemm(call->runtime, 1, 0, 20, 5, 16, a, 20, b, 5, c, 5, NULL, 0);
 }
 
 /* linear: 16 rows of 5 elements */
@@ -203,7 +203,7 @@ static void k10_linear(void *context, int64_t chunk)
     const float *const b = (const float *)call->buffers[1] + 0;
     float *const c = (float *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->sgemm(call->runtime, 1, 0, 12, 20, 16, a, 12, b, 20, c, 20);
+    call->runtime->sgemm(call->runtime, 1, 0, 12, 20, 16, a, 12, b, 20, c, 20, NULL, 0);
 }
 
 /* sub: 1 row of 20 elements */

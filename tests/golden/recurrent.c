@@ -6,7 +6,7 @@ static void k0_matmul(void *context, int64_t chunk)
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->dgemm(call->runtime, 0, 0, 4, 5, 5, a, 5, b, 5, c, 5);
+    call->runtime->dgemm(call->runtime, 0, 0, 4, 5, 5, a, 5, b, 5, c, 5, NULL, 0);
 }
 
 /* transpose: 5 rows of 5 elements */
@@ -169,7 +169,7 @@ static void k8_matmul(void *context, int64_t chunk)
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 4, a, 5, b, 5, c, 5);
+    call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 4, a, 5, b, 5, c, 5, NULL, 0);
 }
 
 /* 5 x 164 times 164 x 5 */
@@ -180,7 +180,7 @@ static void k9_matmul(void *context, int64_t chunk)
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 164, a, 5, b, 5, c, 5);
+    call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 164, a, 5, b, 5, c, 5, NULL, 0);
 }
 
 /* 4 x 5 times 5 x 5 */
@@ -191,7 +191,7 @@ static void k10_matmul(void *context, int64_t chunk)
     const double *const b = (const double *)call->buffers[1] + 0;
     double *const c = (double *)call->buffers[2] + 0;
     (void)chunk;
-    call->runtime->dgemm(call->runtime, 0, 1, 4, 5, 5, a, 5, b, 5, c, 5);
+    call->runtime->dgemm(call->runtime, 0, 1, 4, 5, 5, a, 5, b, 5, c, 5, NULL, 0);
 }
 
 /* add: 1 row of 20 elements */
