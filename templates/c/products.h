@@ -115,19 +115,32 @@ static void *scratch(void)
 
 /* -- the choice --------------------------------------------------------------------------------
 
-   Measured beside OpenBLAS 0.3.31 on Zen 4, which has kernels of its own for small products. */
+   Measured beside OpenBLAS 0.3.31 on Zen 4, which has kernels of its own for small products, better
+   ones but for a plain left and a transposed right matrix, and good ones for those of little depth. */
 
-enum { LEAST_ROWS = 8, LEAST_COLUMNS = 16, LARGE_WORK = 1 << 19 };
-enum { LEAST_SIDE = 32, SMALL_WORK = 1 << 16 };
+enum { LEAST_ROWS = 8, LEAST_COLUMNS = 16, NARROW_WORK = 1 << 19 };
+enum { LEAST_SIDE = 32, TURNED_WORK = 1 << 16 }; /* where only the right one is transposed */
+enum { LARGE_WORK = 1000000, SHALLOW = 64, SHALLOW_WORK = 8 * LARGE_WORK, FLAT = 16 };
+
+static int is_fast_in_tiles(const product *p)
+{
+    const int64_t work = p->m * p->n * p->k;
+    if (p->m < LEAST_ROWS || p->n < LEAST_COLUMNS) {
+        return 0;
+    }
+    if (p->tb && !p->ta) {
+        return work >= NARROW_WORK ||
+               (p->m >= LEAST_SIDE && p->n >= LEAST_SIDE && work >= TURNED_WORK);
+    }
+    return p->k > FLAT && work >= (p->k > SHALLOW ? LARGE_WORK : SHALLOW_WORK);
+}
 
 static int chooses_blas(const product *p)
 {
-    const int64_t work = p->m * p->n * p->k;
-    if (!p->runtime->blas_sgemm || !fits_blas(p) || p->runtime->blas_always) {
-        return p->runtime->blas_sgemm && fits_blas(p);
+    if (!p->runtime->blas_sgemm || !fits_blas(p)) {
+        return 0;
     }
-    return !(p->m >= LEAST_ROWS && p->n >= LEAST_COLUMNS && work >= LARGE_WORK) &&
-           !(p->m >= LEAST_SIDE && p->n >= LEAST_SIDE && work >= SMALL_WORK);
+    return p->runtime->blas_always || !is_fast_in_tiles(p);
 }
 
 /* -- products on one thread -------------------------------------------------------------------- */
