@@ -1,11 +1,13 @@
 /* The pool under a sanitizer: callers on three threads, regions of all sizes, bodies that call
-   again, and a fourth thread that changes the number of threads meanwhile. Prints "fine". */
+   again, products for which all threads pack together, and a fourth thread that changes the number
+   of threads meanwhile. Prints "fine". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "support.c"
 
+enum { HEIGHT = 520, WIDTH = 520, DEPTH = 750, PRIME = 97 };
 enum { CALLERS = 3, ROUNDS = 1500, MOST_CHUNKS = 300, INNER = 5, RESIZES = 40 };
 
 typedef struct {
@@ -29,9 +31,34 @@ static void visit(void *context, int64_t chunk)
     }
 }
 
+/* Whole numbers, whose sums are exact; some of them are looked at. */
+static void multiply_large(const gradc_runtime *runtime)
+{
+    float *a = malloc(HEIGHT * DEPTH * sizeof *a), *b = malloc(DEPTH * WIDTH * sizeof *b);
+    float *c = malloc(HEIGHT * WIDTH * sizeof *c);
+    for (int i = 0; i < HEIGHT * DEPTH; i++) {
+        a[i] = (float)(i % 3);
+    }
+    for (int i = 0; i < DEPTH * WIDTH; i++) {
+        b[i] = (float)(i % 5);
+    }
+    runtime->sgemm(runtime, 0, 0, HEIGHT, WIDTH, DEPTH, a, DEPTH, b, WIDTH, c, WIDTH, NULL, 0);
+    for (int i = 0; i < HEIGHT * WIDTH; i += PRIME) {
+        int sum = 0;
+        for (int k = 0; k < DEPTH; k++) {
+            sum += (i / WIDTH * DEPTH + k) % 3 * ((k * WIDTH + i % WIDTH) % 5);
+        }
+        if (c[i] != (float)sum) {
+            abort();
+        }
+    }
+    free(a), free(b), free(c);
+}
+
 static void *call(void *runtime)
 {
     unsigned seed = 1;
+    multiply_large(runtime);
     for (int round = 0; round < ROUNDS; round++) {
         region r = {.runtime = runtime, .nested = round % 3 == 0};
         int chunks = rand_r(&seed) % MOST_CHUNKS;
