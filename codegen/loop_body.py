@@ -22,6 +22,10 @@ MOST_KEPT = 1 << 26
 """Bytes that a loop of elementwise operators may keep of its steps."""
 
 
+MANY_ROWS = 8
+"""Rows of a product from which on its right matrix is packed."""
+
+
 class Uses:
     """Which operators are read by which."""
 
@@ -141,7 +145,7 @@ class LoopMaking:
         if link is None:
             given = [each.inputs[operand] for each in nodes]
             if operand == 1 and nodes[0].op.kind == "contraction":
-                return self._right_factor(given)
+                return self._right_factor(given, nodes[0].shape[-2])
             return self._outside(given)
         lag, source = link
         moves = self.line.reference(nodes[-1].inputs[operand]).moves
@@ -184,11 +188,12 @@ class LoopMaking:
         table = tuple((self._input(each), at - start) for each, at, _ in pieces)
         return self._behind(images[0], self._leaf(Outside(table), base.type))
 
-    def _right_factor(self, operands: Sequence[Node]) -> Node:
-        """What the steps multiply by. If it is one matrix for all, its rows are laid out once: a
-        product that reads columns would turn them in every step."""
+    def _right_factor(self, operands: Sequence[Node], rows: int) -> Node:
+        """What the steps multiply `rows` by. If it is one matrix for all, its own rows are laid out
+        once: a product of more than a few that reads columns would turn them in every step."""
         image = self.around.operand(operands[0])
-        if unswapped(image) is image or any(each is not operands[0] for each in operands):
+        same = all(each is operands[0] for each in operands)
+        if not same or unswapped(image) is image or rows < MANY_ROWS:
             return self._outside(operands)
         return self._leaf(Outside(((self._input(image), 0),) * self.run.count), image.type)
 

@@ -20,7 +20,7 @@ from gradc.tracer.ops import contraction, movement, reduction
 from gradc.tracer.ops import elementwise as e
 from graphs.build import graph_of, with_gradients
 from graphs.compiled import Compiled, sample, written
-from graphs.loops import LOOPS, STEPS, H, W, random_loops
+from graphs.loops import LOOPS, STEPS, H, W, random_loops, recurrent
 from hypothesis import HealthCheck, given, settings
 
 DRAWN = settings().max_examples if settings().max_examples > 100 else 12
@@ -92,10 +92,25 @@ def test_what_a_deep_product_reads_is_not_copied(name: str) -> None:
 
 
 def test_a_matrix_that_all_steps_multiply_by_is_turned_once() -> None:
-    """The adjoint multiplies by the transposed weight, whose rows are laid out before the loop."""
-    for loop in loops(compiled("recurrent").made.program):
-        products = [each for each in loop.body if isinstance(each, Product)]
-        assert products and all(each.b.column == 1 for each in products)
+    """The adjoint multiplies by the transposed weight, whose rows are laid out before the loop.
+
+    A few rows are multiplied by it as it stands, which takes no longer.
+    """
+    for rows, plain in ((8, True), (4, False)):
+        x, h = leaf(0, (STEPS, rows, 5), float64), leaf(2, (rows, 5), float64)
+        graph = with_gradients(recurrent(0), x, W, h)
+        forward, adjoint = loops(written(graph, C).program)[:2]
+        columns = [
+            each.b.column
+            for loop in (forward, adjoint)
+            for each in loop.body
+            if isinstance(each, Product)
+        ]
+        assert columns == [1, 1 if plain else 5]
+        arrays = [each * 0.3 for each in sample(graph)]
+        expected = interpret(graph, arrays, [], [])
+        for found, wanted in zip(Compiled(graph)(arrays), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, 1e-11, 1e-11 * np.abs(wanted).max())
 
 
 def test_more_steps_make_no_longer_a_program() -> None:

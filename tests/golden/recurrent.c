@@ -9,25 +9,8 @@ static void k0_matmul(void *context, int64_t chunk)
     call->runtime->dgemm(call->runtime, 0, 0, 4, 5, 5, a, 5, b, 5, c, 5, NULL, 0);
 }
 
-/* transpose: 5 rows of 5 elements */
-static void k1_transpose(void *context, int64_t chunk)
-{
-    const gradc_call *const call = context;
-    const double *restrict const x0 = (const double *)call->buffers[0];
-    double *restrict const y0 = (double *)call->buffers[1];
-    (void)chunk;
-
-    for (int64_t r0 = 0; r0 < 5; ++r0) {
-#pragma omp simd
-        for (int64_t i0 = 0; i0 < 5; ++i0) {
-            const double v0 = x0[r0 + 5 * i0];
-            y0[5 * r0 + i0] = v0;
-        }
-    }
-}
-
 /* tanh_add: 1 row of 20 elements */
-static void k2_tanh_add(void *context, int64_t chunk)
+static void k1_tanh_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -52,7 +35,7 @@ static void k2_tanh_add(void *context, int64_t chunk)
 }
 
 /* tanh_mul_add: 1 row of 20 elements */
-static void k3_tanh_mul_add(void *context, int64_t chunk)
+static void k2_tanh_mul_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -79,7 +62,7 @@ static void k3_tanh_mul_add(void *context, int64_t chunk)
 }
 
 /* sum_add: 1 row of 20 elements */
-static void k4_sum_add(void *context, int64_t chunk)
+static void k3_sum_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -104,7 +87,7 @@ static void k4_sum_add(void *context, int64_t chunk)
 }
 
 /* mul: 1 row of 20 elements */
-static void k5_mul(void *context, int64_t chunk)
+static void k4_mul(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -120,6 +103,17 @@ static void k5_mul(void *context, int64_t chunk)
         const double v3 = v0 * v2;  // mul
         y0[i0] = v3;
     }
+}
+
+/* 4 x 5 times 5 x 5 */
+static void k5_matmul(void *context, int64_t chunk)
+{
+    const gradc_call *const call = context;
+    const double *const a = (const double *)call->buffers[0] + 0;
+    const double *const b = (const double *)call->buffers[1] + 0;
+    double *const c = (double *)call->buffers[2] + 0;
+    (void)chunk;
+    call->runtime->dgemm(call->runtime, 0, 1, 4, 5, 5, a, 5, b, 5, c, 5, NULL, 0);
 }
 
 /* add: 1 row of 20 elements */
@@ -183,19 +177,8 @@ static void k9_matmul(void *context, int64_t chunk)
     call->runtime->dgemm(call->runtime, 1, 0, 5, 5, 164, a, 5, b, 5, c, 5, NULL, 0);
 }
 
-/* 4 x 5 times 5 x 5 */
-static void k10_matmul(void *context, int64_t chunk)
-{
-    const gradc_call *const call = context;
-    const double *const a = (const double *)call->buffers[0] + 0;
-    const double *const b = (const double *)call->buffers[1] + 0;
-    double *const c = (double *)call->buffers[2] + 0;
-    (void)chunk;
-    call->runtime->dgemm(call->runtime, 0, 1, 4, 5, 5, a, 5, b, 5, c, 5, NULL, 0);
-}
-
 /* add: 1 row of 20 elements */
-static void k11_add(void *context, int64_t chunk)
+static void k10_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -211,7 +194,7 @@ static void k11_add(void *context, int64_t chunk)
 }
 
 /* add: 1 row of 25 elements */
-static void k12_add(void *context, int64_t chunk)
+static void k11_add(void *context, int64_t chunk)
 {
     const gradc_call *const call = context;
     const double *restrict const x0 = (const double *)call->buffers[0];
@@ -250,68 +233,63 @@ int gradc_program(void **buffers, const double *floats, const int64_t *ints,
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k0_matmul((void *)&call, 0);
     }
-    { // transpose
-        void *const pointers[] = { buffers[1], arena + 14400 };
-        const gradc_call call = { pointers, floats, ints, runtime, error };
-        k1_transpose((void *)&call, 0);
-    }
     { // tanh_add
-        void *const pointers[] = { arena + 0, buffers[2], buffers[0], arena + 14656,
-            arena + 14848 };
+        void *const pointers[] = { arena + 0, buffers[2], buffers[0], arena + 14400,
+            arena + 14592 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k2_tanh_add((void *)&call, 0);
+        k1_tanh_add((void *)&call, 0);
     }
     { // tanh_mul_add_loop
         for (int64_t t0 = 0; t0 < 44; ++t0) {
-            char *const t0_0 = t0 == 0 ? arena + 14656 : arena - 160 + 160 * t0;
+            char *const t0_0 = t0 == 0 ? arena + 14400 : arena - 160 + 160 * t0;
             char *const t0_1 = (char *)buffers[2] + 160 * t0;
-            char *const t0_2 = t0 == 0 ? arena + 14848 : arena + 14080 + (t0 - 1) % 2 * 160;
+            char *const t0_2 = t0 == 0 ? arena + 14592 : arena + 14080 + (t0 - 1) % 2 * 160;
             char *const t0_3 = arena + 0 + 160 * t0;
             char *const t0_4 = arena + 7040 + 160 * t0;
             char *const t0_5 = arena + 14080 + t0 % 2 * 160;
             { // matmul
-                void *const pointers[] = { t0_0, buffers[1], arena + 15040 };
+                void *const pointers[] = { t0_0, buffers[1], arena + 14784 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
                 k0_matmul((void *)&call, 0);
             }
             { // tanh_mul_add
-                void *const pointers[] = { arena + 15040, t0_1 + 160, t0_2, t0_3, t0_4, t0_5 };
+                void *const pointers[] = { arena + 14784, t0_1 + 160, t0_2, t0_3, t0_4, t0_5 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
-                k3_tanh_mul_add((void *)&call, 0);
+                k2_tanh_mul_add((void *)&call, 0);
             }
         }
     }
     { // sum_add
-        void *const pointers[] = { arena + 14240, arena + 6880, buffers[3], arena + 14848 };
+        void *const pointers[] = { arena + 14240, arena + 6880, buffers[3], arena + 14592 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k4_sum_add((void *)&call, 0);
+        k3_sum_add((void *)&call, 0);
     }
     { // mul_add_loop
         for (int64_t t0 = 0; t0 < 44; ++t0) {
             char *const t0_0 = arena + 7040 - 160 * t0;
-            char *const t0_1 = t0 == 0 ? arena + 14848 : arena + 14080 + (t0 - 1) % 2 * 160;
-            char *const t0_2 = t0 == 43 ? arena + 7936 : arena + 0 - 160 * t0;
+            char *const t0_1 = t0 == 0 ? arena + 14592 : arena + 14080 + (t0 - 1) % 2 * 160;
+            char *const t0_2 = t0 == 43 ? arena + 7680 : arena + 0 - 160 * t0;
             char *const t0_3 = (char *)buffers[4] + 7040 - 160 * t0;
             char *const t0_4 = arena + 14080 + t0 % 2 * 160;
             { // mul
                 void *const pointers[] = { t0_1, t0_0 + 6880, t0_3 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
-                k5_mul((void *)&call, 0);
+                k4_mul((void *)&call, 0);
             }
             { // matmul
-                void *const pointers[] = { t0_3, arena + 14400, arena + 15040 };
+                void *const pointers[] = { t0_3, buffers[1], arena + 14784 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
-                k0_matmul((void *)&call, 0);
+                k5_matmul((void *)&call, 0);
             }
             { // add
-                void *const pointers[] = { arena + 15040, t0_2 + 6720, t0_4 };
+                void *const pointers[] = { arena + 14784, t0_2 + 6720, t0_4 };
                 const gradc_call call = { pointers, floats, ints, runtime, error };
                 k6_add((void *)&call, 0);
             }
         }
     }
     { // mul
-        void *const pointers[] = { arena + 14240, arena + 14656, buffers[4] };
+        void *const pointers[] = { arena + 14240, arena + 14400, buffers[4] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k7_mul((void *)&call, 0);
     }
@@ -326,7 +304,7 @@ int gradc_program(void **buffers, const double *floats, const int64_t *ints,
         k8_matmul((void *)&call, 0);
     }
     { // matmul
-        void *const pointers[] = { arena + 14656, (char *)buffers[4] + 160, arena + 7552 };
+        void *const pointers[] = { arena + 14400, (char *)buffers[4] + 160, arena + 7552 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
         k8_matmul((void *)&call, 0);
     }
@@ -343,18 +321,18 @@ int gradc_program(void **buffers, const double *floats, const int64_t *ints,
     { // matmul
         void *const pointers[] = { buffers[4], buffers[1], arena + 256 };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k10_matmul((void *)&call, 0);
+        k5_matmul((void *)&call, 0);
     }
     { // add
         void *const pointers[] = { arena + 256, buffers[6] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k11_add((void *)&call, 0);
+        k10_add((void *)&call, 0);
     }
     { // add
         void *const pointers[] = { arena + 7040, arena + 7296, arena + 7552, arena + 7808,
             arena + 0, buffers[5] };
         const gradc_call call = { pointers, floats, ints, runtime, error };
-        k12_add((void *)&call, 0);
+        k11_add((void *)&call, 0);
     }
     return error->code;
 }
