@@ -21,6 +21,10 @@
 #define GRADC_MATH GRADC_INLINE
 #endif
 
+/* How arrays on the stack are declared: gcc 12 may take them for aligned to its vectors, and let
+   them lie elsewhere. */
+#define GRADC_LINED __attribute__((aligned(64)))
+
 /* ---- bits, and constants */
 
 #define GRADC_LN2 0x1.62e43p-1f

@@ -26,8 +26,8 @@
                                   int64_t a_row, int64_t a_column, const type *b, int64_t b_row,  \
                                   int64_t b_column, type *c, int64_t c_row)                       \
     {                                                                                             \
-        sum tile[GRADC_TILE_ROWS][GRADC_TILE_COLUMNS] = {{0}};                                    \
-        sum packed[GRADC_TILE_DEPTH * GRADC_TILE_COLUMNS];                                        \
+        GRADC_LINED sum tile[GRADC_TILE_ROWS][GRADC_TILE_COLUMNS] = {{0}};                        \
+        GRADC_LINED sum packed[GRADC_TILE_DEPTH * GRADC_TILE_COLUMNS];                            \
         for (int64_t p0 = 0; p0 < k; p0 += GRADC_TILE_DEPTH) {                                    \
             const int64_t depth = k - p0 < GRADC_TILE_DEPTH ? k - p0 : GRADC_TILE_DEPTH;          \
             gradc_pack_##name(depth, width, b + p0 * b_row, b_row, b_column, packed);             \

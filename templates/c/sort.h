@@ -52,7 +52,7 @@ static inline uint64_t *gradc_sort_merged(uint64_t *items, uint64_t *other, int6
 /* Sorts long lines by the digits of their keys, the last first; a digit that all share is left. */
 static inline uint64_t *gradc_sort_digits(uint64_t *items, uint64_t *other, int64_t length)
 {
-    uint32_t counts[4][256];
+    GRADC_LINED uint32_t counts[4][256];
     memset(counts, 0, sizeof counts);
     for (int64_t i = 0; i < length; ++i)
         for (int digit = 0; digit < 4; ++digit)
@@ -87,7 +87,7 @@ static inline uint64_t *gradc_sort_digits(uint64_t *items, uint64_t *other, int6
     static inline void gradc_few_##name(const type *line, int64_t length, int64_t count,          \
                                         uint32_t turn, int32_t *order)                            \
     {                                                                                             \
-        uint64_t best[GRADC_SORT_FEW];                                                            \
+        GRADC_LINED uint64_t best[GRADC_SORT_FEW];                                                \
         for (int64_t i = 0; i < count; ++i)                                                       \
             best[i] = UINT64_MAX;                                                                 \
         for (int64_t i = 0; i < length; ++i) {                                                    \

@@ -182,3 +182,28 @@ def test_what_is_packed_is_what_is_stored() -> None:
     expected = interpret(graph, arrays, [], [])
     for found, y in zip(Compiled(graph)(arrays), expected, strict=True):
         np.testing.assert_allclose(found, y, 1e-4, 1e-4 * np.abs(y).max())
+
+
+@pytest.mark.parametrize("columns", [8, 10, 15, 16, 17, 20, 24, 31, 32, 33, 64])
+@pytest.mark.parametrize("dtype", [float32, float64])
+def test_packed_columns_of_any_number(columns: int, dtype: DType) -> None:
+    """gcc 12 took arrays on the stack for aligned to vectors that were not, at 16 columns."""
+    for depth in (8, 17, 33, 129):
+        a, b = leaf(0, (129, columns), dtype), leaf(1, (columns, depth), dtype)
+
+        def total(x: Node, y: Node) -> Node:
+            return reduction.sum(contraction.matmul(x, y), (0, 1))
+
+        check(with_gradients(total, a, b), 1e-12 if dtype is float64 else 3e-5)
+
+
+@pytest.mark.parametrize("channels", [(4, 16, 5), (16, 17, 3), (16, 16, 3), (3, 20, 4)])
+def test_convolutions_of_computed_cotangents(channels: tuple[int, int, int]) -> None:
+    before, behind, size = channels
+    x, w = leaf(0, (2, before, 15, 15), float32), leaf(1, (behind, before, size, size), float32)
+
+    def total(x: Node, w: Node) -> Node:
+        y = composed(F.conv2d, x, w, None, 2, 1)
+        return reduction.sum(composed(F.tanh, y), (0, 1, 2, 3))
+
+    check(with_gradients(total, x, w), 3e-5)

@@ -13,15 +13,15 @@ static void k0_sum_add(void *context, int64_t chunk)
     for (int64_t block = 0; block < 3000; block += 512) {
         const int64_t stop = block + 512 < 3000 ? block + 512 : 3000;
         float t0_part = 0.0f;
-        float between0[512] __attribute__((aligned(64)));
-        float between1[512] __attribute__((aligned(64)));
-        float between2[512] __attribute__((aligned(64)));
-        float between3[512] __attribute__((aligned(64)));
-        float between4[512] __attribute__((aligned(64)));
-        float between5[512] __attribute__((aligned(64)));
-        float between6[512] __attribute__((aligned(64)));
-        float between7[512] __attribute__((aligned(64)));
-        float between8[512] __attribute__((aligned(64)));
+        GRADC_LINED float between0[512];
+        GRADC_LINED float between1[512];
+        GRADC_LINED float between2[512];
+        GRADC_LINED float between3[512];
+        GRADC_LINED float between4[512];
+        GRADC_LINED float between5[512];
+        GRADC_LINED float between6[512];
+        GRADC_LINED float between7[512];
+        GRADC_LINED float between8[512];
 #pragma omp simd
         for (int64_t i0 = block; i0 < stop; ++i0) {
             const float v1 = x0[i0];
