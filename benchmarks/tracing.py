@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from figure import Figure, microseconds
 from gradc.runtime.program import Program
-from gradc.tracer.buffer import Buffer
 
 import gradc
 from gradc import Tensor
@@ -23,14 +22,12 @@ def total(*tensors: Tensor) -> Tensor:
 
 def compiled(program: Program, tensors: Sequence[Tensor]) -> Callable[[], object]:
     """The entry of `program` with its tables filled beforehand, and nothing around it."""
-    frame = program._frames[-1]
-    function, runtime = program._function, program._runtime
-    made = [Buffer(each) for each in (*program._manifest.outputs, program._manifest.arena)]
-    frame.fill([each.pointer for each in [*(x.buffer() for x in tensors), *made]], [], [])
-    table, floats, ints, error = frame.table, frame.floats, frame.ints, frame.error
+    frame = program._frame()
+    frame.fill([each.buffer() for each in tensors], [], [])
+    function, arguments = program._function, frame.arguments
 
-    def call(keep: object = made) -> object:
-        return function(table, floats, ints, runtime, error)
+    def call(keep: object = (frame, tensors)) -> object:
+        return function(*arguments)
 
     return call
 
