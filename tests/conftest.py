@@ -6,6 +6,7 @@ from pathlib import Path
 
 import cffi
 import pytest
+from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
 from hypothesis import settings
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -34,6 +35,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if device_tests and (reason := why_no_device()):
         for item in device_tests:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture
+def interpreted() -> Iterator[None]:
+    """Programs are interpreted with NumPy, where a compiler is not the point."""
+    before = current_evaluator()
+    set_evaluator(InterpretingEvaluator())
+    yield
+    set_evaluator(before)
 
 
 @cache

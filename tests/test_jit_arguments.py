@@ -8,21 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
 
 import gradc
 import gradc.optimizer as optim
 from gradc.autodiff import GradManager
 from gradc.jit import TraceError, trace
 
-
-@pytest.fixture(autouse=True)
-def interpreted():
-    """A compiler is not the point here."""
-    before = current_evaluator()
-    set_evaluator(InterpretingEvaluator())
-    yield
-    set_evaluator(before)
+pytestmark = pytest.mark.usefixtures("interpreted")  # a compiler is not the point here
 
 
 def numbers(*values):

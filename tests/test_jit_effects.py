@@ -4,7 +4,6 @@ from collections import deque
 
 import numpy as np
 import pytest
-from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
 
 import gradc
 import gradc.functional as F
@@ -13,14 +12,7 @@ import gradc.optimizer as optim
 from gradc.autodiff import Function, GradManager
 from gradc.jit import trace
 
-
-@pytest.fixture(autouse=True)
-def interpreted():
-    """A compiler is not the point here."""
-    before = current_evaluator()
-    set_evaluator(InterpretingEvaluator())
-    yield
-    set_evaluator(before)
+pytestmark = pytest.mark.usefixtures("interpreted")  # a compiler is not the point here
 
 
 def numbers(*values):

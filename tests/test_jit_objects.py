@@ -2,19 +2,11 @@
 
 import numpy as np
 import pytest
-from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
 
 import gradc
 from gradc.jit import trace
 
-
-@pytest.fixture(autouse=True)
-def interpreted():
-    """A compiler is not the point here."""
-    before = current_evaluator()
-    set_evaluator(InterpretingEvaluator())
-    yield
-    set_evaluator(before)
+pytestmark = pytest.mark.usefixtures("interpreted")  # a compiler is not the point here
 
 
 def number(value):

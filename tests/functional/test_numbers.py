@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from gradc.runtime.compiling import CompilingEvaluator
-from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
+from gradc.tracer.evaluator import set_evaluator
 from gradc.tracer.recording import STATISTICS
 
 import gradc
@@ -20,13 +20,8 @@ LABELS = np.array([0, 3, 1])
 NUMBERS = (0.31, 0.37, 0.43, 0.71)
 
 
-@pytest.fixture(autouse=True)
-def interpreted():
-    """What is counted are graphs that are handed to the evaluator, whoever it is."""
-    before = current_evaluator()
-    set_evaluator(InterpretingEvaluator())
-    yield
-    set_evaluator(before)
+# What is counted are graphs that are handed to the evaluator, whoever it is.
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 @pytest.fixture(autouse=True)
