@@ -15,6 +15,9 @@ DEV := $(VENV)/.dev-installed
 PEERS := .venv-peers
 LAYERS := tracer codegen runtime templates
 
+# pip compiles the modules of what it installs, but not of an editable install.
+COMPILED := @$(PY) -m compileall -q src $(LAYERS)
+
 unexport PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -97,11 +100,13 @@ $(PY):
 
 $(RUN): pyproject.toml $(MOVED) | $(PY)
 	$(PY) -m pip install --quiet --editable .
+	$(COMPILED)
 	@printf '%s\n' "$(CURDIR)" > $(VENV)/.checkout
 	@touch $@
 
 $(DEV): pyproject.toml $(MOVED) | $(PY)
 	$(PY) -m pip install --quiet --editable '.[dev]'
+	$(COMPILED)
 	@printf '%s\n' "$(CURDIR)" > $(VENV)/.checkout
 	@touch $(RUN) $@
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from ..tracer.dtypes import DType
+from ..tracer.dtypes import DType, float32, float64
 from ..tracer.ir import Node
 from ..tracer.ops.kinds import Reduction, Scan
 from .fuse import Matrix
@@ -185,6 +185,10 @@ class Combine:
     columns: int
 
 
+GEMMS = {float32: "sgemm", float64: "dgemm"}
+"""The functions of the run time that multiply matrices."""
+
+
 @dataclass(frozen=True, eq=False)
 class Product:
     """A batch of matrix products c = a b, or c = d + a b where there is a d.
@@ -205,6 +209,11 @@ class Product:
     def matrices(self) -> tuple[Matrix, ...]:
         """All of them, as `memories` has theirs."""
         return (self.a, self.b, self.c) if self.d is None else (self.a, self.b, self.c, self.d)
+
+    @property
+    def gemm(self) -> str:
+        """The function of the run time that multiplies them, if it knows their type."""
+        return GEMMS.get(self.dtype, "")
 
     @property
     def batch_count(self) -> int:
@@ -338,6 +347,12 @@ class Program:
     checks: tuple[Check, ...]
     floats: int
     ints: int
+
+    @property
+    def gemms(self) -> tuple[str, ...]:
+        """The functions of GEMMS that it calls."""
+        products = (each for each, _ in flat(self.launches) if isinstance(each, Product))
+        return tuple(sorted({each.gemm for each in products if each.gemm}))
 
 
 def memories_of(launch: Launch) -> tuple[tuple[Memory, bool], ...]:

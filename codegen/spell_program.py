@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ..tracer.dtypes import float32, float64
 from ..tracer.ops.kinds import Elementwise
 from ..tracer.ops.transcendental import TRANSCENDENTAL
 from .assemble import CHUNK_WORK
@@ -80,7 +79,7 @@ def program_view(program: Program, plan: Plan, target: Target) -> ProgramView:
         names[launch] = name
     launches = spelled_launches(program.launches, names, _pointers(program, plan))
     named = tuple(replace(view, name=name) for view, name in functions.items())
-    products = (view for view in named if isinstance(view, ProductView) and not view.of_runtime)
+    products = (view for view in named if isinstance(view, ProductView) and not view.gemm)
     return ProgramView(
         entry="gradc_program",
         functions=named,
@@ -257,7 +256,7 @@ def _product(launch: Product) -> ProductView:
         title=product_title(launch),
         type=STORED[dtype],
         short=short,
-        of_runtime=dtype in (float32, float64),
+        gemm=launch.gemm,
         rows=c.shape[0],
         columns=c.shape[1],
         depth=a.shape[1],

@@ -183,7 +183,7 @@ class ProductView:
     title: str
     type: str
     short: str
-    of_runtime: bool
+    gemm: str
     rows: int
     columns: int
     depth: int

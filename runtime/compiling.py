@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ..tracer.buffer import Buffer
 from ..tracer.errors import GradcError
@@ -144,12 +145,17 @@ def load_program(graph: Graph) -> Program:
 
 
 def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Program:
+    from ..codegen.kernel import Program as Lowered
     from ..codegen.pipeline import translate
     from ..codegen.target import C
 
+    def prepare_gemms(_: str, made: Any) -> None:
+        if isinstance(made, Lowered):
+            prepare(made.gemms)
+
     prepare()
     try:
-        made = translate(graph, C, verify=True)
+        made = translate(graph, C, prepare_gemms, verify=True)
     except AssertionError as error:
         reason = f"gradc made a program that may not be run, which is an error in gradc: {error}"
         raise UnsoundProgramError(reason) from error
@@ -165,6 +171,7 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Progr
         results=made.program.results,
         checks=made.checks,
         kernels=made.source.kernels,
+        gemms=made.program.gemms,
     )
     store.write_document("graph", manifest.library, {"graph": taken_text(graph)})
     store.write_document("manifest", name, manifest.document())

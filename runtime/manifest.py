@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Manifest(NamedTuple):
@@ -25,6 +25,7 @@ class Manifest(NamedTuple):
     results: tuple[tuple[str, int], ...]
     checks: tuple[int, ...]
     kernels: tuple[str, ...]
+    gemms: tuple[str, ...]  # functions of the run time that it calls
 
     def document(self) -> dict[str, Any]:
         """The manifest as JSON."""
@@ -47,6 +48,7 @@ def read_manifest(document: Mapping[str, Any] | None) -> Manifest | None:
             results=tuple((str(kind), int(number)) for kind, number in document["results"]),
             checks=tuple(int(place) for place in document["checks"]),
             kernels=tuple(str(name) for name in document["kernels"]),
+            gemms=tuple(str(name) for name in document["gemms"]),
         )
     except (KeyError, TypeError, ValueError):
         return None

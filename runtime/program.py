@@ -52,7 +52,7 @@ class _Frame:
         self.written: list[Buffer] = []
         self.error = FFI.new("gradc_error *")
         table = FFI.cast("void **", self._pointers)
-        self.arguments = (table, self._floats, self._ints, runtime(), self.error)
+        self.arguments = (table, self._floats, self._ints, runtime(manifest.gemms), self.error)
 
     def fill(self, inputs: Sequence[Buffer], floats: Sequence[float], ints: Sequence[int]) -> None:
         """Enter what a call hands over beside what is written."""

@@ -1,8 +1,13 @@
-"""The support library: the table of functions that programs are called with, and its threads."""
+"""The support libraries: the table of functions that programs are called with, and its threads.
+
+One has the threads. The products of matrices are in libraries of their own, one for each type,
+since a compiler takes half a second for them, and most programs need one or none.
+"""
 
 import os
 import re
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,79 +20,123 @@ from .library import FFI, open_library
 from .toolchain import Toolchain, find_toolchain
 
 FOLDER = Path(__file__).parents[1] / "templates" / "c"
-INCLUDE = re.compile(r'#include "(\w+\.(?:h|inc))"\n')
+INCLUDE = re.compile(r'#include "(\w+\.h)"\n')
 
 
-class _Support:
-    """The loaded library and its one table, for the life of the process."""
+class _Part:
+    """One of the libraries, for the life of the process."""
 
-    def __init__(self, threads: int) -> None:
-        path = _build()
-        self.library = FFI.dlopen(open_library(path, keep=True))
-        self.table = FFI.new("gradc_runtime *")
-        if blas := find_blas():
-            self.table.blas_sgemm = blas.sgemm
-            self.table.blas_dgemm = blas.dgemm
-            self.table.blas_ilp64 = blas.ilp64
-            self.table.blas_always = blas.named
-            if blas.get_threads and blas.set_threads:
-                self.table.blas_get_threads = FFI.cast("int (*)(void)", blas.get_threads)
-                self.table.blas_set_threads = FFI.cast("void (*)(int)", blas.set_threads)
-        self.library.gradc_complete(self.table, threads)
+    def __init__(self, file: str, before: str = "") -> None:
+        self.lock = threading.Lock()
+        self._file, self._before = file, before
+        self._loaded: Any = None
+        self._failed: tuple[Toolchain, CompileError] | None = None
+
+    @property
+    def loaded(self) -> Any:
+        """The library, built and loaded at first use; None is never the answer.
+
+        A compiler that failed on it is not tried again in this process.
+        """
+        with self.lock:
+            if self._loaded is None:
+                self._loaded = FFI.dlopen(open_library(self._build(), keep=True))
+            return self._loaded
+
+    @property
+    def source(self) -> str:
+        """The whole C text of the library."""
+        return self._before + read_source(self._file)
+
+    def _build(self) -> Path:
+        toolchain = find_toolchain()
+        if self._failed and self._failed[0] == toolchain:
+            raise self._failed[1].with_traceback(None)
+        try:
+            return build(self.source, toolchain, open_cache())
+        except CompileError as error:
+            self._failed = toolchain, error
+            raise
 
 
-def _build() -> Path:
-    """The support library; a compiler that failed on it is not tried again in this process."""
-    toolchain = find_toolchain()
-    if _State.failed and _State.failed[0] == toolchain:
-        raise _State.failed[1].with_traceback(None)
-    try:
-        return build(read_source("support.c"), toolchain, open_cache())
-    except CompileError as error:
-        _State.failed = toolchain, error
-        raise
+SUPPORT = _Part("support.c")
+PRODUCTS = {
+    "sgemm": _Part("products.c"),
+    "dgemm": _Part("products.c", "#define GRADC_DOUBLE\n"),
+}
+"""The libraries of products, by the function of the table that each has."""
 
 
 class _State:
     lock = threading.Lock()
-    failed: tuple[Toolchain, CompileError] | None = None
-    support: _Support | None = None
+    table: Any = None
+    products: frozenset[str] = frozenset()  # that the table has
     threads: int | None = None
 
 
-def _renew_lock() -> None:
-    _State.lock = threading.Lock()  # whoever held it is not in the child of a fork
+def _renew_locks() -> None:
+    """Whoever held them is not in the child of a fork."""
+    _State.lock = threading.Lock()
+    for each in (SUPPORT, *PRODUCTS.values()):
+        each.lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_renew_lock)
+os.register_at_fork(after_in_child=_renew_locks)
 
 
-def runtime() -> Any:
-    """The `gradc_runtime *` of this process; builds and loads the support library at first use."""
-    support = _State.support
-    if support is None:
+def runtime(products: Iterable[str] = ()) -> Any:
+    """The `gradc_runtime *` of this process, with at least the functions for `products`.
+
+    Libraries are built and loaded when something of them is first asked for.
+    """
+    if _State.table is None:
+        library = SUPPORT.loaded
         with _State.lock:
-            support = _State.support = _State.support or _Support(_threads())
-    return support.table
+            _State.table = _State.table or _table(library, _threads())
+    if missing := [each for each in products if each not in _State.products]:
+        for each in missing:
+            PRODUCTS[each].loaded.gradc_complete_products(_State.table)
+        with _State.lock:
+            _State.products = _State.products.union(missing)
+    return _State.table
 
 
-def prepare() -> None:
-    """Build and load the support library beside what the caller does next.
+def _table(library: Any, threads: int) -> Any:
+    table = FFI.new("gradc_runtime *")
+    if blas := find_blas():
+        table.blas_sgemm = blas.sgemm
+        table.blas_dgemm = blas.dgemm
+        table.blas_ilp64 = blas.ilp64
+        table.blas_always = blas.named
+        if blas.get_threads and blas.set_threads:
+            table.blas_get_threads = FFI.cast("int (*)(void)", blas.get_threads)
+            table.blas_set_threads = FFI.cast("void (*)(int)", blas.set_threads)
+    library.gradc_complete(table, threads)
+    return table
+
+
+def prepare(products: Iterable[str] = ()) -> None:
+    """Build and load what `runtime(products)` needs beside what the caller does next.
 
     Whether that failed is told by `runtime`.
     """
-    if _State.support is None:
-        threading.Thread(target=_prepare, name="gradc support").start()
+    if _State.table is None:
+        threading.Thread(target=_prepare, args=((),), name="gradc support").start()
+    for each in products:
+        if each not in _State.products:
+            threading.Thread(target=_prepare, args=((each,),), name=f"gradc {each}").start()
 
 
-def _prepare() -> None:
+def _prepare(products: Iterable[str]) -> None:
     with suppress(Exception):  # the same is raised again by whoever needs it
-        runtime()
+        for each in products:
+            _ = PRODUCTS[each].loaded  # before the table, which another thread is building
+        runtime(products)
 
 
 def get_num_threads() -> int:
     """How many threads run a program: OMP_NUM_THREADS, else the processors this process may use."""
-    return int(_State.support.table.threads) if _State.support else _threads()
+    return int(_State.table.threads) if _State.table else _threads()
 
 
 def set_num_threads(threads: int) -> None:
@@ -99,8 +148,8 @@ def set_num_threads(threads: int) -> None:
     threads = int(threads)
     with _State.lock:
         _State.threads = threads
-        if _State.support:
-            _State.support.library.gradc_resize(_State.support.table, threads)
+        if _State.table:
+            SUPPORT.loaded.gradc_resize(_State.table, threads)
 
 
 def _threads() -> int:
@@ -118,15 +167,14 @@ def default_num_threads() -> int:
 
 
 def read_source(name: str) -> str:
-    """A C file of the templates with its own headers put in: .h once, .inc wherever it stands."""
+    """A C file of the templates with its own headers put in, each once."""
     seen: set[str] = set()
 
     def expand(match: re.Match[str]) -> str:
         header = match[1]
         if header in seen:
             return ""
-        if header.endswith(".h"):
-            seen.add(header)
+        seen.add(header)
         return read(header)
 
     def read(file: str) -> str:

@@ -169,7 +169,7 @@ def _revive(document: Mapping[str, Any] | None) -> Toolchain | None:
 
 def _inspect(command: tuple[str, ...], environment: str) -> Toolchain:
     version = _ask(command, "-v")
-    flags = _accepted_flags(command, processor())
+    flags, vector_math = _probed(command, processor())
     return Toolchain(
         command=command,
         version=version,
@@ -179,20 +179,32 @@ def _inspect(command: tuple[str, ...], environment: str) -> Toolchain:
         machine=processor().text,
         features=processor().features,
         environment=environment,
-        vector_math=_try(command, flags, VECTOR_MATH).returncode == 0,
+        vector_math=vector_math,
     )
 
 
-def _accepted_flags(command: tuple[str, ...], cpu: Processor) -> tuple[str, ...]:
-    """The wanted flags that change nothing about what the compiler says to an empty program."""
-    plain = _try(command, REQUIRED, NOTHING)
-    if plain.returncode:
-        said = plain.stderr.strip()
-        raise CompilerNotFoundError(f"{' '.join(command)} compiles no empty program: {said}")
+def _probed(command: tuple[str, ...], cpu: Processor) -> tuple[tuple[str, ...], bool]:
+    """The wanted flags that change nothing about what the compiler says to an empty program, and
+    whether there is vector math.
+
+    Most compilers take all, in silence, which is seen at once.
+    """
     native = NATIVE.get(platform.machine()) if cpu.resolved else None
     wanted = (*([native] if native else []), *WANTED)
     if "avx512f" not in cpu.features:
         wanted = tuple(flag for flag in wanted if not flag.startswith("-mprefer-vector-width"))
+    everything = _try(command, (*REQUIRED, *wanted), VECTOR_MATH)
+    if everything.returncode == 0 and not everything.stderr:
+        return (*REQUIRED, *wanted), True
+    flags = _accepted_flags(command, wanted)
+    return flags, _try(command, flags, VECTOR_MATH).returncode == 0
+
+
+def _accepted_flags(command: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
+    plain = _try(command, REQUIRED, NOTHING)
+    if plain.returncode:
+        said = plain.stderr.strip()
+        raise CompilerNotFoundError(f"{' '.join(command)} compiles no empty program: {said}")
 
     def takes(*flags: str) -> bool:
         result = _try(command, (*REQUIRED, *flags), NOTHING)

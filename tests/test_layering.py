@@ -58,7 +58,7 @@ IMPURE_CALLS = {"open", "input", "breakpoint", "__import__"}
 MAX_FUNCTION_LINES = 50
 MAX_FILE_LINES = 400
 ATTIC_NAMES = {"utils", "util", "common", "base", "misc", "helpers", "helper"}
-SOURCE_SUFFIXES = {".py", ".j2", ".h", ".inc", ".cuh", ".c", ".cu"}
+SOURCE_SUFFIXES = {".py", ".j2", ".h", ".cuh", ".c", ".cu"}
 SKIPPED_FOLDERS = {"__pycache__", "node_modules", ".hypothesis"}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|root|home)/")
 

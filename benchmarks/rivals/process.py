@@ -20,7 +20,10 @@ from rivals.worker import Answer
 from rivals.workloads import Workload
 
 ROOT = Path(__file__).parents[1]
-SETTINGS = ("OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "XLA_", "JAX_", "TORCH", "PYTENSOR_", "GRADC_")
+SETTINGS = (
+    *("OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "XLA_", "JAX_", "TORCH", "PYTENSOR_", "GRADC_"),
+    "PYTHON",  # such as a wish to keep no compiled modules
+)
 """How variables begin that would change what is measured; those of the shell are not handed on."""
 
 

@@ -40,13 +40,15 @@ typedef void gradc_dgemm(const struct gradc_runtime *runtime, int ta, int tb, in
 typedef struct gradc_runtime {
     int64_t threads;
     gradc_parallel *parallel;
-    gradc_sgemm *sgemm;
+    gradc_sgemm *sgemm; /* NULL until the library that has it is loaded */
     gradc_dgemm *dgemm;
     /* The rest belongs to the run time. */
     void *blas_sgemm;              /* the functions of CBLAS; NULL where there is none */
     void *blas_dgemm;
     int (*blas_get_threads)(void); /* NULL where the BLAS has no threads of its own */
     void (*blas_set_threads)(int);
+    void (*enter_blas)(const struct gradc_runtime *runtime); /* before products by it, and after */
+    void (*leave_blas)(const struct gradc_runtime *runtime);
     int32_t blas_ilp64;            /* CBLAS takes int64_t, not int */
     int32_t blas_always;           /* it was asked for: no product by other means */
 } gradc_runtime;
@@ -59,5 +61,8 @@ typedef int gradc_run(void **buffers, const double *floats, const int64_t *ints,
    threads of one; not from within a body. */
 void gradc_complete(gradc_runtime *runtime, int64_t threads);
 void gradc_resize(gradc_runtime *runtime, int64_t threads);
+
+/* Of a library of products: enters its own into a table. */
+void gradc_complete_products(gradc_runtime *runtime);
 
 #endif

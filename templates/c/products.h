@@ -1,42 +1,17 @@
-/* Products of matrices: by tiles in registers or by a BLAS, whichever is faster, on all threads. */
+/* Products of matrices of a `number`: by tiles in registers or by a BLAS, whichever is faster, on all
+   threads. */
 #ifndef GRADC_PRODUCTS_H
 #define GRADC_PRODUCTS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "blas.h"
+#include "gemm.h"
 #include "gradc.h"
-#include "vectors.h"
-
-#if defined(__AVX512F__) || defined(__aarch64__)
-enum { TILE_ROWS = 8 }; /* by two vectors: 16 sums, of 32 registers */
-#else
-enum { TILE_ROWS = 6 }; /* 12 sums, of 16 registers */
-#endif
-
-enum { DEPTH_BYTES = 2048 };                               /* of a line of a block */
-enum { BLOCK_ROWS = 24 * TILE_ROWS, BLOCK_COLUMNS = 512 }; /* panels that a cache holds */
-enum { SCRATCH_BYTES = (BLOCK_ROWS + BLOCK_COLUMNS) * DEPTH_BYTES };
-enum { FEW_ROWS = 128, FEW_COLUMNS = 128 }; /* of c, for which it does not pay to pack b, or a */
-enum { TURNED_STEPS = 16 };                 /* that are packed of one line before the next */
-enum { ROUND_COLUMNS = 2048, SHARE_COLUMNS = 64 }; /* packed for all threads, and by one of them */
-enum { ROUND_BYTES = ROUND_COLUMNS * DEPTH_BYTES };
-
-#define APART __attribute__((noinline))
-#define UNROLLED _Pragma("GCC unroll 8")
-
-#ifdef __clang__
-#define SHUFFLED(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLED(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})
-#endif
-
-static inline int64_t smaller(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
+#include "number.h"
 
 /* -- parts, which threads take one by one -------------------------------------------------------
 
@@ -97,22 +72,6 @@ static void *scratch(void)
     return room;
 }
 
-#define GEMM(name) f32_##name
-#define GEMM_TYPE float
-#define GEMM_MASK int32_t
-#include "gemm.inc"
-#undef GEMM
-#undef GEMM_TYPE
-#undef GEMM_MASK
-
-#define GEMM(name) f64_##name
-#define GEMM_TYPE double
-#define GEMM_MASK int64_t
-#include "gemm.inc"
-#undef GEMM
-#undef GEMM_TYPE
-#undef GEMM_MASK
-
 /* -- the choice --------------------------------------------------------------------------------
 
    Measured beside OpenBLAS 0.3.31 on Zen 4, which has kernels of its own for small products, better
@@ -137,7 +96,7 @@ static int is_fast_in_tiles(const product *p)
 
 static int chooses_blas(const product *p)
 {
-    if (!p->runtime->blas_sgemm || !fits_blas(p)) {
+    if (!p->runtime->BLAS_GEMM || !fits_blas(p)) {
         return 0;
     }
     return p->runtime->blas_always || !is_fast_in_tiles(p);
@@ -145,48 +104,111 @@ static int chooses_blas(const product *p)
 
 /* -- products on one thread -------------------------------------------------------------------- */
 
-static double element(const product *p, const char *array, int64_t index)
-{
-    return p->size == sizeof(float) ? (double)((const float *)array)[index]
-                                    : ((const double *)array)[index];
-}
-
 /* By the definition: where there is no memory, or nothing to add up. */
-static void multiply_plainly(const product *p, const char *a, const char *b, char *c,
-                             const char *d, int64_t m, int64_t n)
+static void multiply_plainly(const product *p, const number *a, const number *b, number *c,
+                             const number *d, int64_t m, int64_t n)
 {
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double sum = d ? element(p, d, i * p->ldd + j) : 0;
+            double sum = d ? d[i * p->ldd + j] : 0;
             for (int64_t l = 0; l < p->k; l++) {
-                sum += element(p, a, p->ta ? l * p->lda + i : i * p->lda + l) *
-                       element(p, b, p->tb ? j * p->ldb + l : l * p->ldb + j);
+                sum += (double)a[p->ta ? l * p->lda + i : i * p->lda + l] *
+                       (double)b[p->tb ? j * p->ldb + l : l * p->ldb + j];
             }
-            if (p->size == sizeof(float)) {
-                ((float *)c)[i * p->ldc + j] = (float)sum;
-            } else {
-                ((double *)c)[i * p->ldc + j] = sum;
-            }
+            c[i * p->ldc + j] = (number)sum;
         }
     }
 }
 
-static void multiply_in_tiles(const product *p, const char *a, const char *b, char *c,
-                              const char *d, int64_t m, int64_t n)
+static operand left_of(const product *p, const number *a)
 {
-    const int64_t a_line = p->ta ? 1 : p->lda, a_step = p->ta ? p->lda : 1;
-    const int64_t b_line = p->tb ? p->ldb : 1, b_step = p->tb ? 1 : p->ldb;
-    void *const room = scratch();
-    if (!room) {
-        multiply_plainly(p, a, b, c, d, m, n);
-    } else if (p->size == sizeof(float)) {
-        f32_product(m, n, p->k, (f32_operand){(const float *)a, a_line, a_step},
-                    (f32_operand){(const float *)b, b_line, b_step}, (float *)c, p->ldc,
-                    (f32_operand){(const float *)d, p->ldd, 1}, room);
+    return (operand){a, p->ta ? 1 : p->lda, p->ta ? p->lda : 1};
+}
+
+static operand right_of(const product *p, const number *b)
+{
+    return (operand){b, p->tb ? p->ldb : 1, p->tb ? 1 : p->ldb};
+}
+
+static void multiply_in_tiles(const product *p, const number *a, const number *b, number *c,
+                              const number *d, int64_t m, int64_t n)
+{
+    number *const room = scratch();
+    if (room) {
+        multiply_blocks(m, n, p->k, left_of(p, a), right_of(p, b), c, p->ldc,
+                        (operand){d, p->ldd, 1}, room);
     } else {
-        f64_product(m, n, p->k, (f64_operand){(const double *)a, a_line, a_step},
-                    (f64_operand){(const double *)b, b_line, b_step}, (double *)c, p->ldc,
-                    (f64_operand){(const double *)d, p->ldd, 1}, room);
+        multiply_plainly(p, a, b, c, d, m, n);
+    }
+}
+
+/* -- products whose right panels all threads share --------------------------------------------- */
+
+enum { ROUND_COLUMNS = 2048, SHARE_COLUMNS = 64 }; /* packed for all threads, and by one of them */
+enum { ROUND_BYTES = ROUND_COLUMNS * DEPTH_BYTES };
+
+/* Some columns, for some of the depth: b is packed as a whole before anything is multiplied. */
+typedef struct {
+    operand a, b, more;
+    int64_t rows, columns, depth;
+    number *packed, *c;
+    int64_t c_row, part_rows, part_columns, parts_across;
+} shared_round;
+
+static void pack_share(void *context, int64_t index)
+{
+    const shared_round *r = context;
+    const int64_t column = index * SHARE_COLUMNS;
+    pack_columns(r->packed + column * r->depth, lines_from(r->b, column), 0,
+                 smaller(r->columns - column, SHARE_COLUMNS), r->depth);
+}
+
+static void multiply_share(void *context, int64_t index)
+{
+    const shared_round *r = context;
+    const int64_t column = index % r->parts_across * r->part_columns;
+    const int64_t columns = smaller(r->columns - column, r->part_columns);
+    const int64_t begin = index / r->parts_across * r->part_rows;
+    const int64_t end = smaller(begin + r->part_rows, r->rows);
+    number few[TILE_ROWS * BLOCK_DEPTH], *const many = scratch();
+    number *const packed = many ? many : few;
+    const int64_t step = many ? BLOCK_ROWS : TILE_ROWS;
+    for (int64_t row = begin; row < end; row += step) {
+        const int64_t rows = smaller(end - row, step);
+        pack_rows(packed, lines_from(r->a, row), 0, rows, r->depth);
+        multiply_block(rows, columns, r->depth, r->a, 0, packed, r->b, 0,
+                       r->packed + column * r->depth, r->c + row * r->c_row + column, r->c_row,
+                       part_of(r->more, row, column));
+    }
+}
+
+/* c = more + a b on all threads, with room for ROUND_BYTES in `room`. */
+static void multiply_rounds(const product *p, number *room)
+{
+    const operand a = left_of(p, p->a), b = right_of(p, p->b), more = {p->d, p->ldd, 1};
+    const int64_t blocks = (p->k + BLOCK_DEPTH - 1) / BLOCK_DEPTH;
+    for (int64_t j = 0; j < p->n; j += ROUND_COLUMNS) {
+        for (int64_t block = 0; block < blocks; ++block) {
+            const int64_t step = p->k * block / blocks;
+            const operand added = block ? (operand){p->c, p->ldc, 1} : more;
+            shared_round r = {
+                .a = {a.at + step * a.step, a.line, a.step},
+                .b = {b.at + j * b.line + step * b.step, b.line, b.step},
+                .more = part_of(added, 0, j),
+                .rows = p->m,
+                .columns = smaller(p->n - j, ROUND_COLUMNS),
+                .depth = p->k * (block + 1) / blocks - step,
+                .packed = room,
+                .c = p->c + j,
+                .c_row = p->ldc,
+                .part_rows = p->part_rows,
+                .part_columns = p->part_columns,
+                .parts_across = count(smaller(p->n - j, ROUND_COLUMNS), p->part_columns),
+            };
+            p->runtime->parallel(p->runtime, count(r.columns, SHARE_COLUMNS), pack_share, &r);
+            p->runtime->parallel(p->runtime, count(r.rows, r.part_rows) * r.parts_across,
+                                 multiply_share, &r);
+        }
     }
 }
 
@@ -195,17 +217,17 @@ static void multiply_in_tiles(const product *p, const char *a, const char *b, ch
 static void multiply_part(void *context, int64_t index)
 {
     const product *p = context;
-    int64_t row = index / p->parts_across * p->part_rows;
-    int64_t column = index % p->parts_across * p->part_columns;
-    int64_t m = smaller(p->part_rows, p->m - row), n = smaller(p->part_columns, p->n - column);
-    const char *a = p->a + (p->ta ? row : row * p->lda) * (int64_t)p->size;
-    const char *b = p->b + (p->tb ? column * p->ldb : column) * (int64_t)p->size;
-    char *c = p->c + (row * p->ldc + column) * (int64_t)p->size;
-    const char *d = p->d ? p->d + (row * p->ldd + column) * (int64_t)p->size : NULL;
+    const int64_t row = index / p->parts_across * p->part_rows;
+    const int64_t column = index % p->parts_across * p->part_columns;
+    const int64_t m = smaller(p->part_rows, p->m - row);
+    const int64_t n = smaller(p->part_columns, p->n - column);
+    const number *const a = p->a + (p->ta ? row : row * p->lda);
+    const number *const b = p->b + (p->tb ? column * p->ldb : column);
+    const number *const d = p->d ? p->d + row * p->ldd + column : NULL;
+    number *const c = p->c + row * p->ldc + column;
     if (p->blas) {
         for (int64_t i = 0; i < m && d; ++i) {
-            memcpy(c + i * p->ldc * (int64_t)p->size, d + i * p->ldd * (int64_t)p->size,
-                   n * p->size);
+            memcpy(c + i * p->ldc, d + i * p->ldd, n * sizeof(number));
         }
         call_blas(p, a, b, c, m, n);
     } else {
@@ -250,16 +272,8 @@ static int multiply_together(product *p)
     }
     choose_bands(p);
     const int has_room = shared.room || !posix_memalign(&shared.room, 64, ROUND_BYTES);
-    const int64_t a_line = p->ta ? 1 : p->lda, a_step = p->ta ? p->lda : 1;
-    const int64_t b_line = p->tb ? p->ldb : 1, b_step = p->tb ? 1 : p->ldb;
-    if (has_room && p->size == sizeof(float)) {
-        f32_product_together(p, (f32_operand){(const float *)p->a, a_line, a_step},
-                             (f32_operand){(const float *)p->b, b_line, b_step}, (float *)p->c,
-                             (f32_operand){(const float *)p->d, p->ldd, 1}, shared.room);
-    } else if (has_room) {
-        f64_product_together(p, (f64_operand){(const double *)p->a, a_line, a_step},
-                             (f64_operand){(const double *)p->b, b_line, b_step}, (double *)p->c,
-                             (f64_operand){(const double *)p->d, p->ldd, 1}, shared.room);
+    if (has_room) {
+        multiply_rounds(p, shared.room);
     }
     atomic_store(&shared.taken, 0);
     return has_room;
@@ -284,32 +298,20 @@ static void multiply(product p)
     choose_parts(&p);
     const int64_t parts = count(p.m, p.part_rows) * p.parts_across;
     if (p.blas) {
-        enter_blas(p.runtime);
+        p.runtime->enter_blas(p.runtime);
     }
     p.runtime->parallel(p.runtime, parts, multiply_part, &p);
     if (p.blas) {
-        leave_blas(p.runtime);
+        p.runtime->leave_blas(p.runtime);
     }
 }
 
-static void sgemm(const gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n, int64_t k,
-                  const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc,
-                  const float *d, int64_t ldd)
+static void gemm(const gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n, int64_t k,
+                 const number *a, int64_t lda, const number *b, int64_t ldb, number *c, int64_t ldc,
+                 const number *d, int64_t ldd)
 {
-    multiply((product){.runtime = runtime, .size = sizeof(float), .ta = ta, .tb = tb,
-                       .m = m, .n = n, .k = k, .a = (const char *)a, .lda = lda,
-                       .b = (const char *)b, .ldb = ldb, .c = (char *)c, .ldc = ldc,
-                       .d = (const char *)d, .ldd = ldd});
-}
-
-static void dgemm(const gradc_runtime *runtime, int ta, int tb, int64_t m, int64_t n, int64_t k,
-                  const double *a, int64_t lda, const double *b, int64_t ldb, double *c,
-                  int64_t ldc, const double *d, int64_t ldd)
-{
-    multiply((product){.runtime = runtime, .size = sizeof(double), .ta = ta, .tb = tb,
-                       .m = m, .n = n, .k = k, .a = (const char *)a, .lda = lda,
-                       .b = (const char *)b, .ldb = ldb, .c = (char *)c, .ldc = ldc,
-                       .d = (const char *)d, .ldd = ldd});
+    multiply((product){.runtime = runtime, .ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = a,
+                       .lda = lda, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .d = d, .ldd = ldd});
 }
 
 #endif

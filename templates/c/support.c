@@ -1,7 +1,7 @@
 /* What programs call at run time. Built once per compiler; nothing here depends on a program. */
+#include "blas_threads.h"
 #include "gradc.h"
 #include "pool.h"
-#include "products.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -21,12 +21,10 @@ static void after_fork_in_child(void)
 {
     forget_workers();
     forget_products();
-    forget_shared();
 }
 
 __attribute__((constructor)) static void prepare(void)
 {
-    pthread_key_create(&scratch_key, free);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -39,6 +37,6 @@ EXPORT void gradc_complete(gradc_runtime *runtime, int64_t threads)
 {
     runtime->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     runtime->parallel = parallel;
-    runtime->sgemm = sgemm;
-    runtime->dgemm = dgemm;
+    runtime->enter_blas = enter_blas;
+    runtime->leave_blas = leave_blas;
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gradc.codegen.kernel import Program
+from gradc.codegen.kernel import GEMMS, Program
 from gradc.codegen.pipeline import translate
 from gradc.codegen.plan import Plan
 from gradc.codegen.render import Source
@@ -99,7 +99,7 @@ class Compiled:
         error = FFI.new("gradc_error *")
         numbers = FFI.new("double[]", list(floats) or [0.0])
         whole = FFI.new("int64_t[]", list(ints) or [0])
-        return self._run(table, numbers, whole, runtime(), error), error
+        return self._run(table, numbers, whole, runtime(GEMMS.values()), error), error
 
 
 def _unwritten(nbytes: int) -> Array:

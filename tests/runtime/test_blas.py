@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from gradc.runtime import support
 from gradc.runtime.blas import find_blas
 from gradc.runtime.build import build
 from gradc.runtime.cache import open_cache
 from gradc.runtime.library import FFI, LibraryError, open_library
-from gradc.runtime.support import get_num_threads, read_source, runtime, set_num_threads
+from gradc.runtime.support import PRODUCTS, SUPPORT, get_num_threads, set_num_threads
 from gradc.runtime.toolchain import find_toolchain
 
 Array = npt.NDArray[Any]
@@ -44,6 +45,11 @@ def restore_threads() -> Iterator[None]:
     set_num_threads(before)
 
 
+def runtime() -> Any:
+    """The run time's table, with all products."""
+    return support.runtime(PRODUCTS)
+
+
 def product(a: Array, b: Array, c: Array, ta: int = 0, tb: int = 0) -> Array:
     """c = a b through the run time; the arrays are rows of wider ones."""
     name, kind = NAMES[c.dtype.type]
@@ -54,8 +60,9 @@ def product(a: Array, b: Array, c: Array, ta: int = 0, tb: int = 0) -> Array:
         leading = array.strides[0] // array.itemsize if array.shape[0] > 1 else 0
         return FFI.cast(kind, array.ctypes.data), leading
 
-    getattr(runtime(), name)(
-        *(runtime(), ta, tb, m, n, k),
+    table = runtime()
+    getattr(table, name)(
+        *(table, ta, tb, m, n, k),
         *(*argument(a), *argument(b), *argument(c), FFI.NULL, 0),
     )
     return c
@@ -268,23 +275,28 @@ def test_products_without_a_blas() -> None:
     run_again("none")
 
 
-def of_source(text: str, flags: tuple[str, ...]) -> Any:
-    """The table of a support library of its own."""
-    path = build(text, find_toolchain()._replace(flags=flags), open_cache())
+def of_sources(flags: tuple[str, ...], change: tuple[str, str] = ("", "")) -> Any:
+    """The table of support libraries of its own, whose products were changed."""
+    toolchain = find_toolchain()._replace(flags=flags)
+
+    def library(text: str) -> Any:
+        return FFI.dlopen(open_library(build(text, toolchain, open_cache())))
+
     table = FFI.new("gradc_runtime *")
-    FFI.dlopen(open_library(path)).gradc_complete(table, 2)
+    library(SUPPORT.source).gradc_complete(table, 2)
+    for each in PRODUCTS.values():
+        assert change[0] in each.source
+        library(each.source.replace(*change)).gradc_complete_products(table)
     return table
 
 
 @REAL
-@pytest.mark.parametrize("failing", ["*const many = scratch()", "void *const room = scratch()"])
+@pytest.mark.parametrize("failing", ["*const many = scratch()", "*const room = scratch()"])
 def test_products_without_room_to_pack(
     real: Any, failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = read_source("support.c")
-    assert failing in text
-    lacking = text.replace(failing, failing.replace("scratch()", "NULL"))
-    table = of_source(lacking, find_toolchain().flags)
+    lacking = failing.replace("scratch()", "NULL")
+    table = of_sources(find_toolchain().flags, (failing, lacking))
     monkeypatch.setattr(sys.modules[__name__], "runtime", lambda: table)
     for sizes in ((600, 700, 600), (40, 50, 60)):
         check(sizes, real, 3)
@@ -354,7 +366,7 @@ def test_products_in_narrower_vectors(vectors: str, monkeypatch: pytest.MonkeyPa
     flags = (*kept, *NARROWER[vectors])
     if vectors == "AVX2" and not {"avx2", "fma"} <= set(toolchain.features):
         pytest.skip("this processor has no AVX2")
-    table = of_source(read_source("support.c"), flags)
+    table = of_sources(flags)
     monkeypatch.setattr(sys.modules[__name__], "runtime", lambda: table)
     for real, sizes, (ta, tb) in itertools.product(TOLERANCE, SIZES_IN_TILES, BOTH):
         check(sizes, real, 3, ta, tb)

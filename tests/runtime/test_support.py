@@ -200,13 +200,17 @@ def test_warm_start_loads_little(start: Callable[..., Any], finish: Callable[...
     assert finish(start(script)) == "\n"
 
 
+PARTS = ["gradc.h", "pool.h", "blas_threads.h", "blas.h", "gemm.h", "products.h"]
+PARTS += ["products.c", "support.c"]
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("name", ["gradc.h", "pool.h", "blas.h", "products.h", "support.c"])
-def test_sources_compile_alone_without_a_warning(compiler: str, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("number", ["FLOAT", "DOUBLE"])
+def test_sources_compile_alone_without_a_warning(compiler: str, name: str, number: str) -> None:
     flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
+    flags += [f"-DGRADC_{number}"]
     line = [compiler, *flags, "-x", "c", "-c", str(support.FOLDER / name), "-o", os.devnull]
     subprocess.run(line, check=True)
 
@@ -224,7 +228,21 @@ def test_pool_under_sanitizers(compiler: str, sanitizer: str, tmp_path: Path) ->
     assert (result.returncode, result.stdout, result.stderr) == (0, "fine\n", "")
 
 
-def test_sources_are_put_in_once() -> None:
-    text = support.read_source("support.c")
-    assert '#include "' not in text
-    assert text.count("#ifndef GRADC_H") == 1
+@pytest.mark.parametrize("part", [support.SUPPORT, *support.PRODUCTS.values()])
+def test_sources_are_put_in_once(part: Any) -> None:
+    assert '#include "' not in part.source
+    assert part.source.count("#ifndef GRADC_H") == 1
+
+
+def test_a_product_is_loaded_when_it_is_asked_for(
+    start: Callable[..., Any], finish: Callable[..., str]
+) -> None:
+    script = """
+        from gradc.runtime.library import FFI
+        from gradc.runtime.support import runtime
+
+        for asked in ((), ("dgemm",), ("dgemm",), ("sgemm", "dgemm")):
+            table = runtime(asked)
+            print(*(each for each in ("sgemm", "dgemm") if getattr(table, each) != FFI.NULL))
+    """
+    assert finish(start(script)) == "\ndgemm\ndgemm\nsgemm dgemm\n"

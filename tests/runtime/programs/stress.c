@@ -7,6 +7,8 @@
 
 #include "support.c"
 
+#include "products.c"
+
 enum { HEIGHT = 520, WIDTH = 520, DEPTH = 750, PRIME = 97 };
 enum { CALLERS = 3, ROUNDS = 1500, MOST_CHUNKS = 300, INNER = 5, RESIZES = 40 };
 
@@ -80,6 +82,7 @@ int main(void)
     gradc_runtime runtime = {0};
     pthread_t callers[CALLERS];
     gradc_complete(&runtime, 4);
+    gradc_complete_products(&runtime);
     for (int i = 0; i < CALLERS; i++) {
         pthread_create(&callers[i], NULL, call, &runtime);
     }
