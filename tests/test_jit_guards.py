@@ -472,6 +472,43 @@ def test_shapes_and_not_a_number():
     assert times.statistics().replayed == 1
 
 
+SCALE = np.ones(2, np.float32)
+
+
+def test_a_variable_of_the_function_hides_that_of_the_module():
+    def made(SCALE):
+        def scaled(x):
+            return next(x * SCALE["by"] for _ in range(1))
+
+        return trace(scaled)
+
+    times = made({"by": numbers(2, 3)})
+    assert times(numbers(1, 1)).tolist() == [2, 3]
+    SCALE[:] = 7  # nobody reads it
+    assert times(numbers(1, 2)).tolist() == [2, 6]
+    assert times.statistics().traced == 1
+
+
+def test_a_module_variable_that_is_declared_is_read():
+    def outer():
+        SCALE = 5.0
+
+        def scaled(x):
+            def inner():
+                global SCALE
+                return SCALE
+
+            return x * SCALE + inner()
+
+        return trace(scaled), lambda: SCALE
+
+    SCALE[:] = 1
+    plus, _ = outer()
+    assert plus(numbers(1, 2)).tolist() == [6, 11]
+    SCALE[:] = 2
+    assert plus(numbers(1, 2)).tolist() == [7, 12]
+
+
 def test_a_large_array_is_read_at_every_call():
     a = np.ones(200_000)
     times = trace(lambda x: x * float(a[0]))

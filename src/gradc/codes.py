@@ -13,6 +13,7 @@ from typing import Any
 
 READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 CHANGES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "DELETE_GLOBAL", "DELETE_DEREF")
+OF_MODULES = ("_GLOBAL", "_NAME")
 CHANGES_ATTRIBUTE = ("STORE_ATTR", "DELETE_ATTR")
 
 ASKS = {"getattr", "hasattr", "vars", "__dict__", "attrgetter", "methodcaller"}
@@ -24,12 +25,14 @@ SETS = {"setattr", "delattr"}
 class Names:
     """The names in a function's code: of variables, of attributes, and of methods it calls.
 
-    `changed` are variables and `changed_attributes` attributes that it binds anew; what is only
-    appended to (`calls.append(1)`) is in `appended`, and nothing depends on it. `asked` are
-    attributes that need not be there: those named by texts. `lines` says where a name stands first.
+    `globals` are those of variables of the module; a cell may have the name of one. `changed` are
+    variables and `changed_attributes` attributes that it binds anew; what is only appended to
+    (`calls.append(1)`) is in `appended`, and nothing depends on it. `asked` are attributes that
+    need not be there: those named by texts. `lines` says where a name stands first.
     """
 
     variables: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
@@ -74,6 +77,8 @@ def _texts(constants: tuple[Any, ...] | frozenset[Any]) -> Iterator[str]:
 def _enter(found: Names, step: dis.Instruction, following: dis.Instruction, silent: bool) -> None:
     """Enter what one instruction names."""
     name = step.argval
+    if step.opname.endswith(OF_MODULES):
+        found.globals.add(name)
     if _loads_method(step):
         found.methods.add(name)
     elif _loads_method(following) and following.argval == "append":

@@ -154,11 +154,12 @@ class Reach:
             self._cell(name, cell, function, depth)
         space = function.__globals__
         listed = self._globals.setdefault(id(space), (space, set()))[1]
-        for name in (names.variables | names.changed) & space.keys():
+        of_module = names.globals & space.keys()
+        for name in (names.variables | names.changed) & of_module:
             listed.add(name)
             self._visit(space[name], name, depth)
-        self._to_append += [(each, space[each]) for each in names.appended & space.keys()]
-        self._absent(space, "", names.changed - set(code.co_freevars))
+        self._to_append += [(each, space[each]) for each in names.appended & of_module]
+        self._absent(space, "", names.changed & names.globals)
         for name, each in defaults_of(function):
             self._visit(each, name, depth)
         self._visit(function.__dict__.get("__wrapped__"), label, depth)
