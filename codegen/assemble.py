@@ -44,6 +44,8 @@ MOST_KEPT_ROWS = 64
 """Chunks of a kernel that keeps values of a row in the arena."""
 
 INNER_STEP = 1024
+ROW_STEP = 8
+"""Of what the elements and the rows of a chunk are multiples, if there are as many."""
 
 
 class Names(NamedTuple):
@@ -299,6 +301,8 @@ class Assembly:
             chunk = max(fair // INNER_STEP * INNER_STEP, INNER_STEP)
             return replace(kernel, chunk=chunk, work=work)
         chunk = max(CHUNK_WORK // per_row, 1)
+        if chunk > ROW_STEP:
+            chunk -= chunk % ROW_STEP
         if any(each.scope == "column" for each in kernel.accumulators):
             chunk = min(max(chunk, COLUMN_ROWS // 2), COLUMN_ROWS)
         if self.caches:  # each chunk has rows of its own for what is kept

@@ -133,7 +133,7 @@ def _without_blank_runs(lines: Iterable[str]) -> list[str]:
 def wrapped(line: str, indent: int) -> list[str]:
     """`line` at `indent`, broken at spaces so that no part passes the width."""
     if line.startswith("#"):
-        return [line]
+        return continued(line)
     code, slashes, comment = line.partition("  // ")
     if slashes and indent + len(line) > WIDTH:
         return [" " * indent + "// " + comment, *wrapped(code, indent)]
@@ -151,6 +151,16 @@ def wrapped(line: str, indent: int) -> list[str]:
         room = WIDTH - indent - 4
     parts.append(rest)
     return [" " * indent + parts[0], *(" " * (indent + 4) + part for part in parts[1:])]
+
+
+def continued(line: str) -> list[str]:
+    """A line of the preprocessor, in several that a backslash joins where it is too long."""
+    parts: list[str] = []
+    rest = line
+    while len(rest) > WIDTH and (cut := rest.rfind(" ", WIDTH // 2, WIDTH - 1)) > 0:
+        parts.append(f"{rest[:cut]} \\")
+        rest = f"    {rest[cut + 1 :]}"
+    return [*parts, rest]
 
 
 def _cut(line: str, room: int) -> int:

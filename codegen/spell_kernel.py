@@ -91,6 +91,7 @@ class KernelSpelling:
         tiling = tiling_of(kernel) if target.language == "c" else None
         self.tiling = tiling
         self.row = ""
+        self.lane = ""  # in the names of reductions, where several rows have theirs
         self.tiles = {value: f"tile{k}" for k, value in enumerate(tiling.loads if tiling else ())}
 
     def view(self) -> KernelView:
@@ -342,7 +343,7 @@ class KernelSpelling:
             widened = x if each.kept is each.dtype else f"({STORED[each.kept]}){x}"
             return f"{place} = {combined(each.op, each.kept, place, widened)};"
         in_part = inside and each.scope != "carry"
-        variable = f"{each.name}_part" if in_part else f"{each.name}_sum"
+        variable = f"{each.name}{self.lane}_part" if in_part else f"{each.name}_sum"
         dtype = each.dtype if in_part else wide_dtype(each.op, each.dtype)
         widened = x if dtype is each.dtype else f"({computed_type(dtype)}){x}"
         return f"{variable} = {combined(each.op, dtype, variable, widened)};"

@@ -25,8 +25,9 @@ from .kernel import (
     memories_of,
 )
 from .plan import Plan
+from .spell_batches import kernel_view
 from .spell_implicit import left_view, right_view, work_of
-from .spell_kernel import KernelSpelling, coordinates_of, starts_of
+from .spell_kernel import coordinates_of, starts_of
 from .spell_loop import Pointer, located, spelled_loop
 from .spelling import (
     HALVES,
@@ -171,7 +172,7 @@ def _starts(launch: Launch) -> Iterable[int]:
 def _function(launch: Launch, target: Target) -> FunctionView:
     assert not isinstance(launch, Repeat), "a loop is no function"
     if isinstance(launch, Kernel):
-        return KernelSpelling(launch, target).view()
+        return kernel_view(launch, target)
     if isinstance(launch, Product):
         return _product(launch)
     if isinstance(launch, ImplicitRight):

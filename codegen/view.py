@@ -138,6 +138,55 @@ class TilingView:
 
 
 @dataclass(frozen=True)
+class RowView:
+    """One of the rows that a loop goes along together: the lines that stand before its loops,
+    before the innermost, in that, behind it, and behind all.
+    """
+
+    sums: tuple[str, ...]
+    parts: tuple[str, ...]
+    body: tuple[str, ...]
+    joins: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """Rows that a loop goes along together, and what the loop is told of reductions.
+
+    `before` and `after` are lines around what is done for each of the rows with an element.
+    """
+
+    rows: tuple[RowView, ...]
+    clauses: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PhaseView:
+    """A loop over the rows of a batch: in lanes, or with `loops` inside.
+
+    These go along several rows, which are in the first of the `groups`, as long as there are so
+    many, and then along one. Elements are cut into blocks of `block`.
+    """
+
+    loops: tuple[LoopView, ...]
+    groups: tuple[GroupView, ...]
+    block: int = 0
+
+
+@dataclass(frozen=True)
+class BatchesView:
+    """Batches of `rows` rows, and the arrays by which the phases of one hand values on: type, name,
+    size."""
+
+    rows: int
+    arrays: tuple[tuple[str, str, int], ...]
+    phases: tuple[PhaseView, ...]
+
+
+@dataclass(frozen=True)
 class KernelView:
     """A kernel: everything that stands in its function."""
 
@@ -155,6 +204,7 @@ class KernelView:
     column_accumulators: tuple[AccumulatorView, ...]
     stages: tuple[StageView, ...]
     tiling: TilingView | None = None
+    batches: BatchesView | None = None
     kind: str = "kernel"
 
 

@@ -216,9 +216,14 @@ def test_a_comment_that_does_not_fit_stands_above() -> None:
     assert others == wrapped(code, 4)
 
 
-def test_directives_are_never_broken() -> None:
+def test_directives_go_on_behind_a_backslash() -> None:
     line = "#pragma omp simd " + "reduction(+ : a) " * 10
-    assert wrapped(line, 8) == [line]
+    parts = wrapped(line, 8)
+    assert len(parts) == 2
+    assert max(map(len, parts)) <= WIDTH
+    assert parts[0].endswith(" \\")
+    assert " ".join(each.removesuffix("\\").strip() for each in parts) == line.strip()
+    assert wrapped("#define LONG_NAME" + "_" * WIDTH, 8) == ["#define LONG_NAME" + "_" * WIDTH]
 
 
 def test_braces_indent_and_headers_stay() -> None:
