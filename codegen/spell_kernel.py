@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ..tracer.ops.kinds import Reduction
 from .fission import FissionPiece, pieces_of
@@ -27,7 +28,7 @@ from .spelling import (
 )
 from .target import Target
 from .tiling import ROWS, tiling_of
-from .value import Apply, Load, Slot, Value, indices_of
+from .value import Apply, Cached, Load, Slot, Value, indices_of
 from .view import (
     AccumulatorView,
     ArgumentView,
@@ -172,6 +173,8 @@ class KernelSpelling:
 
     def _stage(self, stage: Stage) -> StageView:
         inner = self.kernel.inner if stage.body else ()
+        outer = self._outer(stage)
+        stage = replace(stage, body=tuple(each for each in stage.body if each not in outer))
         within = [each for each in stage.accumulators if self._is_looped(each, stage)]
         parts = tuple(self._accumulator(each) for each in within)
         carries = tuple(self._accumulator(a) for a in stage.accumulators if a.scope == "carry")
@@ -189,6 +192,7 @@ class KernelSpelling:
         return StageView(
             row=tuple(self._statement(each, inside=False) for each in stage.row),
             loops=tuple(self._loop(number, axis) for number, axis in enumerate(inner)),
+            outer=tuple(self._statement(each, inside=False) for each in outer),
             body=body,
             after=tuple(self._statement(each, inside=False) for each in stage.after),
             row_accumulators=tuple(part for part in parts if part.scope == "row"),
@@ -209,6 +213,15 @@ class KernelSpelling:
             inside=self._inside(stage, inner) if whole else None,
             interior=self._interior(stage.interior) if stage.interior else None,
         )
+
+    def _outer(self, stage: Stage) -> list[Let]:
+        """What the innermost of several loops need not do at each of its steps."""
+        inner = self.kernel.inner
+        if len(inner) < 2 or stage.interior is not None:
+            return []
+        lets = (each for each in stage.body if isinstance(each, Let))
+        known = (each for each in lets if not isinstance(each.value, Cached))
+        return [each for each in known if inner[-1] not in each.value.axes]
 
     def _piece(self, piece: FissionPiece, within: Iterable[Accumulator]) -> PieceView:
         reduced = {each.accumulator for each in piece.statements if isinstance(each, Accumulate)}

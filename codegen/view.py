@@ -86,7 +86,7 @@ class InteriorView:
 
 @dataclass(frozen=True)
 class StageView:
-    """A stage: `row`, then `loops` around `body`, then `after`.
+    """A stage: `row`, then `loops` around `body`, the last of them behind `outer`, then `after`.
 
     Where the body is in `pieces`, `kept` are the types and names of the arrays, of `kept_size`
     elements, by which they hand on values.
@@ -95,6 +95,7 @@ class StageView:
 
     row: tuple[str, ...]
     loops: tuple[LoopView, ...]
+    outer: tuple[str, ...]
     body: tuple[str, ...]
     after: tuple[str, ...]
     row_accumulators: tuple[AccumulatorView, ...]
