@@ -26,6 +26,21 @@ def written(x, s, add=False):
     return made
 
 
+LINES = [2, 0, -1, 2]
+
+
+def of_lines(shape):
+    """LINES along axis 1, the same for all that lies beside it."""
+    return F.broadcast_to(tensor(LINES).reshape(1, -1, 1), shape)
+
+
+def lines_written(x, s, add=False):
+    made = np.array(x)
+    for j, line in enumerate(LINES):
+        made[:, line] = s[:, j] + (made[:, line] if add else 0)
+    return made
+
+
 CASES = {
     "take": (lambda x: F.take(x, 1, [2, 0, 2]), lambda x: np.take(x, [2, 0, 2], 1), C),
     "index_select": (
@@ -42,6 +57,33 @@ CASES = {
         lambda x: F.gather(x, 0, tensor([[1, 0], [1, 1], [0, 0]])),
         lambda x: np.take_along_axis(x[:, :2], np.array([[1, 0], [1, 1], [0, 0]]), 0),
         A,
+    ),
+    "gather_lines": (
+        lambda x: F.gather(x, 1, of_lines((2, 4, 4))),
+        lambda x: x[:, LINES],
+        C,
+    ),
+    "gather_parts_of_lines": (
+        lambda x: F.gather(x, 1, of_lines((1, 4, 3))),
+        lambda x: x[:1, LINES, :3],
+        C,
+    ),
+    "take_along_axis_lines": (
+        lambda x: F.take_along_axis(x, of_lines((2, 4, 4)), axis=1),
+        lambda x: x[:, LINES],
+        C,
+    ),
+    "scatter_lines": (
+        lambda x, s: F.scatter(x, 1, of_lines((2, 4, 4)), s),
+        lines_written,
+        C,
+        RANDOM.uniform(-1, 1, (2, 4, 4)),
+    ),
+    "scatter_add_lines": (
+        lambda x, s: F.scatter_add(x, 1, of_lines((2, 4, 4)), s),
+        lambda x, s: lines_written(x, s, add=True),
+        C,
+        RANDOM.uniform(-1, 1, (2, 4, 4)),
     ),
     "take_along_axis": (
         lambda x: F.take_along_axis(x, tensor(INDEX), axis=1),

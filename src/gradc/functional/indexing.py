@@ -104,10 +104,29 @@ def taken_along(x: Node, axis: int, places: Node) -> Node:
     return taken_from_flat(flat, _flattened(x, axis, places))
 
 
+def _lines(x: Node, axis: int, index: Node) -> Node | None:
+    """The places of whole lines along `axis`, where `index` names the same one for all of a line.
+
+    Such an index is one vector that was broadcast.
+    """
+    if index.op is not movement.broadcast_op or index.ndim != x.ndim:
+        return None
+    (vector,) = index.inputs
+    others = [i for i in range(x.ndim) if i != axis]
+    first = index.ndim - vector.ndim
+    same = all(i < first or vector.shape[i - first] == 1 for i in others)
+    whole = all(index.shape[i] == x.shape[i] for i in others)
+    if not same or not whole or vector.type.size != index.shape[axis]:
+        return None
+    return as_places(movement.reshape(vector, (index.shape[axis],)), x.shape[axis])
+
+
 @composite
 def gather(inp: Node, axis: int, index: Node) -> Node:
     """out[i, j] = inp[index[i, j], j] for axis 0, and so on; `index` has as many axes as `inp`."""
     axis = normalized_axis("gather", axis, inp.ndim)
+    if (lines := _lines(inp, axis, index)) is not None:
+        return node(take_op, (inp, lines), (axis,))
     flat = movement.reshape(inp, (inp.type.size,))
     return taken_from_flat(flat, _flat_places("gather", inp, axis, index))
 
@@ -116,6 +135,8 @@ def gather(inp: Node, axis: int, index: Node) -> Node:
 def take_along_axis(inp: Node, indices: Node, axis: int) -> Node:
     """`gather` in NumPy's order of arguments."""
     axis = normalized_axis("take_along_axis", axis, inp.ndim)
+    if (lines := _lines(inp, axis, indices)) is not None:
+        return node(take_op, (inp, lines), (axis,))
     flat = movement.reshape(inp, (inp.type.size,))
     return taken_from_flat(flat, _flat_places("take_along_axis", inp, axis, indices))
 
@@ -124,6 +145,8 @@ def take_along_axis(inp: Node, indices: Node, axis: int) -> Node:
 def scatter(inp: Node, axis: int, index: Node, source: Node) -> Node:
     """`inp` after inp[index[i, j], j] = source[i, j] for axis 0, and so on; the last one stays."""
     axis = normalized_axis("scatter", axis, inp.ndim)
+    if (lines := _lines(inp, axis, index)) is not None:
+        return node(scatter_set_op, (inp, lines, _updates("scatter", source, inp, index)), (axis,))
     flat = movement.reshape(inp, (inp.type.size,))
     places = _flat_places("scatter", inp, axis, index)
     updates = _updates("scatter", source, inp, index)
@@ -134,6 +157,9 @@ def scatter(inp: Node, axis: int, index: Node, source: Node) -> Node:
 def scatter_add(inp: Node, axis: int, index: Node, source: Node) -> Node:
     """`inp` after inp[index[i, j], j] += source[i, j] for axis 0, and so on."""
     axis = normalized_axis("scatter_add", axis, inp.ndim)
+    if (lines := _lines(inp, axis, index)) is not None:
+        updates = _updates("scatter_add", source, inp, index)
+        return node(scatter_add_op, (inp, lines, updates), (axis,))
     flat = movement.reshape(inp, (inp.type.size,))
     places = _flat_places("scatter_add", inp, axis, index)
     updates = _updates("scatter_add", source, inp, index)
