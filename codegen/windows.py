@@ -8,6 +8,7 @@ written as one product, its sum over the images is part of the depth.
 
 from __future__ import annotations
 
+from itertools import product as product_of
 from math import prod
 
 from ..tracer.ir import Node, Shape
@@ -59,6 +60,10 @@ def overlapping_product(made: Node) -> Node | None:
     The sum over k of (a b)[k, h - k d] is the product of a, its window backwards, with the windows
     of b that begin at h - (K - 1) d, where what is outside of b is 0. A product whose depth is 1 is
     no more than its elements, which are as cheap where they are added up.
+
+    Windows s steps apart reach the places h = q + s m by their elements k = q + s j alone: for each
+    remainder q this is a sum of windows that lie side by side, of every s-th element, and the
+    results are interleaved.
     """
     (spread,), (summed,) = made.inputs, made.attrs
     if spread.op is not window.unwindow_op or not made.dtype.is_float:
@@ -68,19 +73,79 @@ def overlapping_product(made: Node) -> Node | None:
     ends = tuple(range(spread.ndim - rank, spread.ndim))
     space = tuple(range(spread.ndim - 2 * rank, spread.ndim - rank))
     product = _product_of_places(spread.inputs[0], rank)
-    if product is None or summed != ends or axes != space or any(s != 1 for s in strides):
+    if product is None or summed != ends or axes != space:
         return None
     if product.inputs[0].shape[-1] == 1:
         return None
     span = spread.shape[spread.ndim - rank :]
     places = spread.inputs[0].shape[spread.ndim - 2 * rank : spread.ndim - rank]
-    reach = tuple(d * (k - 1) for d, k in zip(dilations, span, strict=True))
-    high = tuple(extent - place for extent, place in zip(extents, places, strict=True))
     a, b = product.inputs
-    channels = a.shape[-2] // prod(span)
-    lines = _lines(movement.reshape(b, (*b.shape[:-1], *places)), reach, high, span, dilations)
-    weights = _backwards(a, channels, span)
-    return movement.reshape(contraction.matmul_op(weights, lines), made.shape)
+    weights = movement.reshape(a, (*a.shape[:-2], a.shape[-2] // prod(span), *span, a.shape[-1]))
+    image = movement.reshape(b, (*b.shape[:-1], *places))
+    if all(stride == 1 for stride in strides):
+        return movement.reshape(_added_up(weights, image, dilations, extents), made.shape)
+    return _interleaved(weights, image, strides, dilations, extents, made.shape)
+
+
+def _added_up(weights: Node, image: Node, dilations: Shape, extents: Shape) -> Node:
+    """The products of (..., channels, *window, depth) and (..., depth, *places), added up where
+    windows side by side overlap, as (..., channels, places) for so many places of the result."""
+    rank = len(extents)
+    span = weights.shape[weights.ndim - 1 - rank : -1]
+    reach = tuple(d * (k - 1) for d, k in zip(dilations, span, strict=True))
+    places = image.shape[image.ndim - rank :]
+    high = tuple(extent - place for extent, place in zip(extents, places, strict=True))
+    lines = _lines(image, reach, high, span, dilations)
+    return contraction.matmul_op(_backwards(weights, rank), lines)
+
+
+MOST_PARTS = 9
+"""Products into which one with windows several steps apart is taken apart."""
+
+FLAT, NARROW, MANY = 16, 8, 16
+"""Where that pays: up to such a depth, or with lines of the image that have so few places, or with
+more elements in a window. Else one large product, whose windows are added up, is faster."""
+
+
+def _interleaved(
+    weights: Node, image: Node, strides: Shape, dilations: Shape, extents: Shape, shape: Shape
+) -> Node | None:
+    """The same for windows `strides` apart, a product for each remainder of the places."""
+    rank = len(extents)
+    first = weights.ndim - 1 - rank
+    span = weights.shape[first:-1]
+    if any(d != 1 for d in dilations) or prod(strides) > MOST_PARTS:
+        return None
+    if any(k < s or extent < s for k, s, extent in zip(span, strides, extents, strict=True)):
+        return None
+    if weights.shape[-1] > FLAT and image.shape[-1] > NARROW and prod(span) <= MANY:
+        return None
+    whole = tuple(-(-extent // s) for extent, s in zip(extents, strides, strict=True))
+    parts: list[Node] = []
+    for remainders in product_of(*map(range, strides)):
+        some, sizes = weights, list[int]()
+        for number, (q, s) in enumerate(zip(remainders, strides, strict=True)):
+            some = movement.slice_(some, first + number, q, span[number], s)
+            sizes.append(-(-(extents[number] - q) // s))
+        made = _added_up(some, image, dilations, tuple(sizes))
+        part = movement.reshape(made, (*made.shape[:-1], *sizes))
+        none = (0,) * (part.ndim - rank)
+        lack = tuple(n - size for n, size in zip(whole, sizes, strict=True))
+        part = movement.pad(part, (0,) * part.ndim, (*none, *lack))
+        spread = [n for count in whole for n in (count, 1)]
+        parts.append(movement.reshape(part, (*part.shape[: part.ndim - rank], *spread)))
+    lead = parts[0].ndim - 2 * rank
+    for number in reversed(range(rank)):
+        step, axis = strides[number], lead + 2 * number + 1
+        groups = [parts[k : k + step] for k in range(0, len(parts), step)]
+        parts = [movement.concat(tuple(each), axis) for each in groups]
+    flat = movement.reshape(
+        parts[0],
+        (*parts[0].shape[:lead], *(n * s for n, s in zip(whole, strides, strict=True))),
+    )
+    for number, extent in enumerate(extents):
+        flat = movement.slice_(flat, lead + number, 0, extent)
+    return movement.reshape(flat, shape)
 
 
 def _product_of_places(x: Node, rank: int) -> Node | None:
@@ -126,15 +191,15 @@ def _lines(x: Node, low: Shape, high: Shape, span: Shape, dilations: Shape) -> N
     return movement.reshape(lines, (*x.shape[: lead - 1], depth, places))
 
 
-def _backwards(a: Node, channels: int, span: Shape) -> Node:
-    """(..., channels and window, depth) as (..., channels, depth and window), windows backwards."""
-    lead, rank = a.ndim - 2, len(span)
-    split = movement.reshape(a, (*a.shape[:-2], channels, *span, a.shape[-1]))
-    for axis in range(lead + 1, lead + 1 + rank):
-        split = movement.flip(split, axis)
-    order = (*range(lead + 1), split.ndim - 1, *range(lead + 1, lead + 1 + rank))
-    turned = movement.transpose(split, order)
-    return movement.reshape(turned, (*a.shape[:-2], channels, a.shape[-1] * prod(span)))
+def _backwards(weights: Node, rank: int) -> Node:
+    """(..., channels, *window, depth) as (..., channels, depth and window), windows backwards."""
+    first = weights.ndim - 1 - rank
+    for axis in range(first, first + rank):
+        weights = movement.flip(weights, axis)
+    turned = movement.transpose(
+        weights, (*range(first), weights.ndim - 1, *range(first, first + rank))
+    )
+    return movement.reshape(turned, (*turned.shape[:first], prod(turned.shape[first:])))
 
 
 def part_of_product(made: Node) -> Node | None:

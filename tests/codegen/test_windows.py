@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from contract.compute import leaf
 from gradc.codegen.simplify import simplified
-from gradc.codegen.windows import overlapping_product, part_of_product, slides, sum_of_products
+from gradc.codegen.windows import (
+    FLAT,
+    NARROW,
+    overlapping_product,
+    part_of_product,
+    slides,
+    sum_of_products,
+)
 from gradc.tracer.dtypes import float64, int64
 from gradc.tracer.graph import Graph
 from gradc.tracer.interpret import interpret
@@ -60,8 +67,58 @@ def test_windows_of_what_was_reshaped_have_other_axes() -> None:
         np.testing.assert_allclose(a, b, 1e-11, 1e-12)
 
 
-def test_windows_that_overlap_at_a_distance_are_left_alone() -> None:
-    assert count(simplified(convolved(2, 1, 1)), "unwindow") == 1
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("span", "strides"),
+    [
+        *(((2, 3), (2, 2)), ((3, 3), (2, 2)), ((4, 5), (2, 2)), ((7, 2), (2, 1))),
+        *(((3, 4), (3, 3)), ((4, 3), (3, 2)), ((2, 4), (1, 4)), ((5, 5), (2, 3))),
+    ],
+)
+def test_windows_apart_are_one_product_for_each_remainder(
+    span: tuple[int, int], strides: tuple[int, int], padding: int
+) -> None:
+    x, w = leaf(0, (2, 3, 11, 9), float64), leaf(1, (4, 3, *span), float64)
+    graphs = [
+        with_gradients(lambda x, w: composed(F.conv2d, x, w, None, strides, padding), x, w),
+        with_gradients(
+            lambda x, w: composed(F.conv_transpose2d, x, w, None, strides, padding),
+            leaf(0, (2, 4, 5, 6), float64),
+            w,
+        ),
+    ]
+    for graph in graphs:
+        made = simplified(graph)
+        assert count(made, "unwindow") == 0
+        assert count(made, "matmul") >= strides[0] * strides[1]
+        arrays = sample(graph)
+        expected = interpret(graph, arrays, [], [])
+        for a, b in zip(interpret(made, arrays, [], []), expected, strict=True):
+            np.testing.assert_allclose(a, b, 1e-11, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("image", "channels", "span", "stride", "left"),
+    [
+        ((19, 19), FLAT + 1, (3, 3), 2, 1),
+        ((19, 19), FLAT, (3, 3), 2, 0),
+        ((19, 2 * NARROW + 1), FLAT + 1, (3, 3), 2, 0),
+        ((23, 23), FLAT + 1, (5, 5), 2, 0),
+        ((40, 40), 4, (4, 4), 4, 0),  # they do not overlap
+        ((40, 40), 4, (5, 5), 4, 1),  # too many products
+        ((40, 40), 4, (1, 3), 2, 1),  # places that no window reaches
+    ],
+)
+def test_where_windows_apart_are_added_up(
+    image: tuple[int, int], channels: int, span: tuple[int, int], stride: int, left: int
+) -> None:
+    x, w = leaf(0, (2, 3, *image), float64), leaf(1, (channels, 3, *span), float64)
+    graph = with_gradients(lambda x, w: composed(F.conv2d, x, w, None, stride, 0), x, w)
+    assert count(simplified(graph), "unwindow") == left
+
+
+def test_dilated_windows_apart_are_left_alone() -> None:
+    assert count(simplified(convolved(2, 1, 2)), "unwindow") == 1
 
 
 @pytest.mark.parametrize("room", [0, 1, 5])
