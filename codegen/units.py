@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from .kernel import Kernel, Launch
 
-STATEMENTS = 1000
-"""So many statements take a compiler about half a second: enough for a unit."""
+STATEMENTS = 250
+"""So many statements take a compiler a quarter of a second or more: enough for a unit."""
 
 MOST_UNITS = 4
 
