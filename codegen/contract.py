@@ -135,6 +135,7 @@ def _left(made: Implicit, a: Reading, names: Names) -> list[Launch]:
         depth=made.depth,
         a=a.offset,
         b=made.b.offset,
+        panel=_panel(-(-rows // ranges)),
         shares=shares,
         ranges=ranges,
         memories=(names.read(a.node), names.read(made.b.node), shared),

@@ -285,8 +285,8 @@ class ImplicitLeft:
     """An implicit product whose left operand is read, element by element, through an index map.
 
     `a` and `b` are where elements of the operands lie, over the batch, the depth and the rows or
-    columns. The steps of the depth fall into `shares`, each with a result of its own, and the rows
-    into `ranges`.
+    columns. `panel` rows are summed together. The steps of the depth fall into `shares`, each with
+    a result of its own, and the rows into `ranges`.
     """
 
     label: str
@@ -297,6 +297,7 @@ class ImplicitLeft:
     depth: tuple[Axis, ...]
     a: Index
     b: Index
+    panel: int
     shares: int
     ranges: int
     memories: tuple[Memory, Memory, Memory]

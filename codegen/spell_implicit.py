@@ -11,9 +11,6 @@ from .spell_kernel import coordinates_of
 from .spelling import STORED, Speller
 from .view import ImplicitLeftView, ImplicitRightView, LoopView
 
-PANELS = (6, 5, 4, 3)
-"""Rows of a tile, the best first: so many vectors of sums stay in registers."""
-
 BLOCK = 256
 """Steps of the depth for which a few columns are packed together."""
 
@@ -104,7 +101,6 @@ def left_view(launch: ImplicitLeft) -> ImplicitLeftView:
     row_offset = spell.part(launch.a, launch.rows)
     column_offset = spell.part(launch.b, launch.columns)
     rows, columns, steps = (_extent(each) for each in (launch.rows, launch.columns, depth))
-    panels = [size for size in PANELS if size <= max(rows, PANELS[-1])]
     return ImplicitLeftView(
         name="",
         title=f"{launch.label}: {_extent(batch)} products of {rows} x {steps}, through an index "
@@ -113,7 +109,7 @@ def left_view(launch: ImplicitLeft) -> ImplicitLeftView:
         rows=rows,
         columns=columns,
         depth=steps,
-        panel=min(panels, key=lambda size: -(-rows // size) * size),
+        panel=launch.panel,
         block=min(BLOCK, steps),
         shares=launch.shares,
         ranges=launch.ranges,
