@@ -10,6 +10,7 @@ from .fission import FissionPiece, pieces_of
 from .index import Axis
 from .interior import middle_of
 from .kernel import Accumulate, Accumulator, Interior, Kernel, Let, Put, Stage, Statement
+from .lanes import is_repeatable
 from .spelling import (
     HALVES,
     READ,
@@ -212,6 +213,7 @@ class KernelSpelling:
             kept_size=min(length, BLOCK),
             inside=self._inside(stage, inner) if whole else None,
             interior=self._interior(stage.interior) if stage.interior else None,
+            repeatable=simd and is_repeatable(self.kernel, stage),
         )
 
     def _outer(self, stage: Stage) -> list[Let]:
@@ -219,9 +221,8 @@ class KernelSpelling:
         inner = self.kernel.inner
         if len(inner) < 2 or stage.interior is not None:
             return []
-        lets = (each for each in stage.body if isinstance(each, Let))
-        known = (each for each in lets if not isinstance(each.value, Cached))
-        return [each for each in known if inner[-1] not in each.value.axes]
+        found = [s for s in stage.body if isinstance(s, Let) and not isinstance(s.value, Cached)]
+        return [each for each in found if inner[-1] not in each.value.axes]
 
     def _piece(self, piece: FissionPiece, within: Iterable[Accumulator]) -> PieceView:
         reduced = {each.accumulator for each in piece.statements if isinstance(each, Accumulate)}

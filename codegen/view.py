@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .lanes import lanes_of
+
 
 @dataclass(frozen=True)
 class ArgumentView:
@@ -90,7 +92,8 @@ class StageView:
 
     Where the body is in `pieces`, `kept` are the types and names of the arrays, of `kept_size`
     elements, by which they hand on values.
-    Where `inside` is there, the last of the loops falls into parts.
+    Where `inside` is there, the last of the loops falls into parts. What is `repeatable` gives the
+    same if some steps are done twice.
     """
 
     row: tuple[str, ...]
@@ -109,6 +112,11 @@ class StageView:
     kept_size: int = 0
     inside: InsideView | None = None
     interior: InteriorView | None = None
+    repeatable: bool = False
+
+    def lanes(self, begin: int | str, end: int | str) -> int:
+        """How many steps of a loop go together; see lanes_of."""
+        return lanes_of(begin, end) if self.repeatable else 0
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from gradc.codegen.stored import seen_from_many_places
 from gradc.codegen.target import CUDA, C, Target
 from gradc.codegen.value import Apply, Load, Select, Stride
 from gradc.codegen.verify import statements
+from gradc.codegen.windows import FLAT
 from gradc.tracer.dtypes import float32, int32
 from gradc.tracer.graph import Graph
 from gradc.tracer.ir import Node, node
@@ -269,7 +270,7 @@ def test_steps_of_a_stencil_do_not_multiply() -> None:
 def test_reductions_take_the_places_in_order(size: int, padding: int) -> None:
     """The adjoint of a convolution by steps of two takes them in turn, in a kernel of its own."""
     x, scale = leaf(0, (4, 6, 32, 32), float32), leaf(1, (1, 6, 1, 1), float32)
-    w = leaf(2, (5, 6, size, size), float32)
+    w = leaf(2, (FLAT + 1, 6, size, size), float32)
 
     def function(x: Node, scale: Node, w: Node) -> Node:
         shifted = x - reduction.sum(x, (0, 2, 3)) * (1 / 4096)

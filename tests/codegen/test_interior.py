@@ -48,7 +48,8 @@ def test_the_middle_is_what_lies_inside() -> None:
 
 def test_its_loop_has_no_conditions() -> None:
     text = body_of(written(padded(2, 5)).source)
-    middle = text[text.index("= 2;") :]
+    middle = text[text.index("left = 2;") :]
+    middle = middle[middle.index("const int64_t i0 =") :]
     assert "?" not in middle[: middle.index("}")]
 
 

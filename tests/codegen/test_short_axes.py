@@ -10,6 +10,7 @@ from gradc.codegen.layout import LEAST_LANES, SHORT
 from gradc.codegen.target import CUDA, C, Target
 from gradc.codegen.value import Load, Select, Stride
 from gradc.codegen.verify import require_sound, statements
+from gradc.codegen.windows import FLAT
 from gradc.tracer.dtypes import float64
 from gradc.tracer.graph import Graph
 from gradc.tracer.interpret import interpret
@@ -35,8 +36,12 @@ def padded_pooling(size: int, stride: int, padding: int, shape: tuple[int, ...])
     return with_gradients(lambda x: composed(F.max_pool2d, x, size, stride, padding), image)
 
 
+DEEP = FLAT + 1
+"""Channels of which windows two apart are added up, and not multiplied for each remainder."""
+
+
 def convolved(stride: int, padding: int, shape: tuple[int, ...], kernel: int = 3) -> Graph:
-    image, weights = leaf(0, shape, float64), leaf(1, (5, shape[1], kernel, kernel), float64)
+    image, weights = leaf(0, shape, float64), leaf(1, (DEEP, shape[1], kernel, kernel), float64)
     return with_gradients(
         lambda x, w: composed(F.conv2d, x, w, None, stride, padding), image, weights
     )
@@ -44,7 +49,7 @@ def convolved(stride: int, padding: int, shape: tuple[int, ...], kernel: int = 3
 
 def transposed_convolution(stride: int, padding: int) -> Graph:
     """With a loss that is summed where the result is made."""
-    image, weights = leaf(0, (2, 6, 16, 18), float64), leaf(1, (6, 4, 4, 4), float64)
+    image, weights = leaf(0, (2, DEEP, 16, 18), float64), leaf(1, (DEEP, 4, 4, 4), float64)
 
     def loss(x: Node, w: Node) -> Node:
         made = composed(F.conv_transpose2d, x, w, None, stride, padding)

@@ -19,14 +19,18 @@ static void k1_relu(void *context, int64_t chunk)
     (void)chunk;
 
     for (int64_t r0 = 0; r0 < 16; ++r0) {
+        for (int64_t left = 0; left < 20; left += 16) {
+            const int64_t start = left + 16 < 20 ? left : 20 - 16;
 #pragma omp simd
-        for (int64_t i0 = 0; i0 < 20; ++i0) {
-            const float v0 = x0[20 * r0 + i0];
-            const float v1 = x1[i0];
-            const float v2 = v0 + v1;  // linear: add
-            const bool v3 = v2 <= 0.0f;  // relu: le
-            const float v4 = v3 ? 0.0f : v2;  // relu: where
-            y0[20 * r0 + i0] = v4;
+            for (int64_t lane = 0; lane < 16; ++lane) {
+                const int64_t i0 = start + lane;
+                const float v0 = x0[20 * r0 + i0];
+                const float v1 = x1[i0];
+                const float v2 = v0 + v1;  // linear: add
+                const bool v3 = v2 <= 0.0f;  // relu: le
+                const float v4 = v3 ? 0.0f : v2;  // relu: where
+                y0[20 * r0 + i0] = v4;
+            }
         }
     }
 }
