@@ -8,14 +8,13 @@ them, their sums do not wait for one another, and what they add to the same plac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..tracer.dtypes import DType
 from ..tracer.ops.kinds import Elementwise
 from .fission import LONG
-from .index import Index
-from .kernel import Accumulate, Accumulator, Kernel, Let, Put, Stage, Statement
+from .index import Axis, Index
+from .kernel import Accumulate, Accumulator, Argument, Kernel, Let, Put, Stage, Statement
 from .spelling import HALVES
 from .tiling import tiling_of
 from .value import Apply, Cached, Load, Select, Value, indices_of
@@ -50,7 +49,7 @@ LANES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class RowValue:
     """A value of each row that a later phase reads: a statement's, or the result of a reduction."""
 
     name: str
@@ -67,19 +66,19 @@ class Phase:
     statements: tuple[Statement, ...]
     stage: Stage | None
     together: int
-    read: tuple[Kept, ...]
+    read: tuple[RowValue, ...]
     again: tuple[Let, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[RowValue, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Batches:
     """The phases of each batch of so many `rows`; `cached` are the arguments that keep elements of
-    a row for later stages, and that a batch has a place of its own for."""
+    a row for later stages, for which a batch has a place of its own."""
 
     rows: int
     phases: tuple[Phase, ...]
-    cached: tuple[str, ...]
+    cached: tuple[Argument, ...]
 
 
 def batches_of(kernel: Kernel) -> Batches | None:
@@ -91,7 +90,7 @@ def batches_of(kernel: Kernel) -> Batches | None:
     if not in_lanes and not any(each.together > 1 and _sums_rows(each) for each in drafts):
         return None
     loops = sum(each.stage is not None for each in drafts)
-    if loops > 1 and kernel.inner_count > (LONGEST if in_lanes else SHORT):
+    if loops > 1 and _elements(kernel) > (LONGEST if in_lanes else SHORT):
         return None
     rows = _rows(kernel)
     if rows < LEAST_ROWS:
@@ -201,20 +200,27 @@ def _rows(kernel: Kernel) -> int:
         return rows
     inner = frozenset(kernel.inner)
     loads = (value for value in kernel.names if isinstance(value, Load))
-    sizes = {value.node: value.dtype.itemsize for value in loads if value.axes >= inner}
-    each = sum(sizes.values()) + sum(dtype.itemsize for dtype in _cached(kernel).values())
-    return min(rows, BYTES // max(kernel.inner_count * each, 1) // TOGETHER * TOGETHER)
+    nodes = {value.node: value.dtype.itemsize for value in loads if value.axes >= inner}
+    kept = sum(each.per_chunk * each.memory.dtype.itemsize for each in _cached(kernel))
+    row = _elements(kernel) * sum(nodes.values()) + kept
+    return min(rows, BYTES // max(row, 1) // TOGETHER * TOGETHER)
 
 
-def _cached(kernel: Kernel) -> dict[str, DType]:
-    """What keeps elements of a row for later stages, and their type."""
+def _elements(kernel: Kernel) -> int:
+    """How many elements a row has, with those of short axes that are written out."""
+    return max([kernel.inner_count, *(each.per_chunk for each in _cached(kernel))])
+
+
+def _cached(kernel: Kernel) -> list[Argument]:
+    """The arguments that keep elements of a row for later stages."""
     lets = (each for stage in kernel.stages for each in stage.body if isinstance(each, Let))
-    values = (each.value for each in lets)
-    return {value.argument: value.dtype for value in values if isinstance(value, Cached)}
+    names = {each.value.argument for each in lets if isinstance(each.value, Cached)}
+    return [each for each in kernel.arguments if each.name in names]
 
 
 def _linked(kernel: Kernel, drafts: list[Phase]) -> tuple[Phase, ...]:
     """`drafts`, with what each of them needs of those before."""
+    inner = frozenset(kernel.inner)
     made_by: dict[str, int] = {}
     sources: dict[str, Let | Accumulator] = {}
     for number, draft in enumerate(drafts):
@@ -222,12 +228,16 @@ def _linked(kernel: Kernel, drafts: list[Phase]) -> tuple[Phase, ...]:
             made_by.setdefault(name, number)
             sources.setdefault(name, source)
     asked = [_asked(kernel.names, draft, sources) for draft in drafts]
-    read: list[tuple[Kept, ...]] = []
+    needed = [
+        tuple(s for s in draft.statements if not _is_repeated(s) or _is_needed(s, names, inner))
+        for draft, names in zip(drafts, asked, strict=True)
+    ]
+    read: list[tuple[RowValue, ...]] = []
     again: list[tuple[Let, ...]] = []
-    kept: dict[str, Kept] = {}
+    kept: dict[str, RowValue] = {}
     for number, names in enumerate(asked):
         loads: list[Let] = []
-        earlier: list[Kept] = []
+        earlier: list[RowValue] = []
         for name in names:
             source = sources[name]
             if made_by[name] >= number:
@@ -235,12 +245,12 @@ def _linked(kernel: Kernel, drafts: list[Phase]) -> tuple[Phase, ...]:
             if isinstance(source, Let) and _is_repeated(source):
                 loads.append(source)
             else:
-                earlier.append(kept.setdefault(name, Kept(name, source)))
+                earlier.append(kept.setdefault(name, RowValue(name, source)))
         read.append(tuple(earlier))
         again.append(tuple(loads))
     return tuple(
         Phase(
-            draft.statements,
+            needed[number],
             draft.stage,
             draft.together,
             read[number],
@@ -249,6 +259,12 @@ def _linked(kernel: Kernel, drafts: list[Phase]) -> tuple[Phase, ...]:
         )
         for number, draft in enumerate(drafts)
     )
+
+
+def _is_needed(load: Statement, names: Collection[str], inner: frozenset[Axis]) -> bool:
+    """Whether a phase that computes with `names` of the row does so with what is loaded."""
+    assert isinstance(load, Let)
+    return load.name in names or not inner.isdisjoint(load.value.axes)
 
 
 def _made(kernel: Kernel, draft: Phase) -> Iterable[tuple[str, Let | Accumulator]]:

@@ -32,7 +32,7 @@ PANELS = (6, 5, 4, 3)
 COST_OF_STEP = 3
 """What a step of the depth costs besides its rows, in tenths of one."""
 
-MOST_SHARES = 8
+MOST_SHARES = 16
 SHARE_BYTES = 1 << 20
 """Shares of a sum over images, and what they may take in memory."""
 

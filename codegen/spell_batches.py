@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .batches import Batches, Kept, Phase, batches_of
+from .batches import Batches, Phase, RowValue, batches_of
 from .kernel import Accumulate, Accumulator, Kernel, Let, Put
 from .spell_kernel import BLOCK, KernelSpelling
 from .spelling import STORED, cast_text, combined, computed_type, identity, simd_clause, wide_dtype
@@ -29,8 +30,8 @@ class _BatchSpelling(KernelSpelling):
         super().__init__(kernel, target)
         self.rows = batches.rows
         kept = (each for phase in batches.phases for each in phase.kept)
-        self.arrays = {each.name: f"held{number}" for number, each in enumerate(kept)}
-        self.cached = batches.cached
+        self.arrays = {each.name: f"batch{number}" for number, each in enumerate(kept)}
+        self.cached = {each.name: each.per_chunk for each in batches.cached}
         self.phases = batches.phases
 
     def view(self) -> KernelView:
@@ -45,9 +46,8 @@ class _BatchSpelling(KernelSpelling):
             self.arrays[each.name]: _type_of(each) for phase in self.phases for each in phase.kept
         }
         arrays = [(kind, array, self.rows) for array, kind in types.items()]
-        for each in self.cached:
-            kind = STORED[self.dtypes[each]]
-            arrays.append((kind, f"{each}_rows", self.rows * self.kernel.inner_count))
+        for name, size in self.cached.items():
+            arrays.append((STORED[self.dtypes[name]], f"{name}_batch", self.rows * size))
         return BatchesView(
             rows=self.rows,
             arrays=tuple(arrays),
@@ -105,13 +105,9 @@ class _BatchSpelling(KernelSpelling):
 
     def _row_view(self, phase: Phase, looped: Sequence[Accumulator], row: str) -> RowView:
         body: list[str] = []
-        at = f"{self.row} - batch"
-        if phase.stage is not None:
-            at = f"{row} - batch"
-            body.append(f"const int64_t {self.row} = {row};")
-            body += [f"const int64_t {name} = {value};" for name, value in self.coordinates]
+        at = f"{self.row if phase.stage is None else row} - batch"
         for name in self._cached_in(phase):
-            place = f"{name}_rows + ({at}) * {self.kernel.inner_count}"
+            place = f"{name}_batch + ({at}) * {self.cached[name]}"
             body.append(f"{STORED[self.dtypes[name]]} *const {name} = {place};")
         for each in phase.read:
             body.append(f"const {_type_of(each)} {each.name} = {self.arrays[each.name]}[{at}];")
@@ -123,6 +119,8 @@ class _BatchSpelling(KernelSpelling):
                 body.append(f"{array}[{at}] = {each.name};")
             else:
                 kept.append(f"{array}[{at}] = {self._finished(source)};")
+        if phase.stage is not None:
+            body = _with_used(((self.row, row), *self.coordinates), body)
         own = [each for each in looped if each.scope == "row"]
         return RowView(
             sums=tuple(
@@ -166,12 +164,20 @@ class _BatchSpelling(KernelSpelling):
         return total if wide is each.dtype else cast_text(total, wide, each.dtype)
 
 
+def _with_used(variables: Iterable[tuple[str, str]], lines: list[str]) -> list[str]:
+    """`lines` behind those of the `variables` that they use."""
+    for name, value in reversed(tuple(variables)):
+        if any(re.search(rf"\b{name}\b", line) for line in lines):
+            lines = [f"const int64_t {name} = {value};", *lines]
+    return lines
+
+
 def _looped(phase: Phase) -> tuple[Accumulator, ...]:
     """The reductions that have a part of their own in the innermost loop of a phase."""
     found = (each.accumulator for each in phase.statements if isinstance(each, Accumulate))
     return tuple(dict.fromkeys(each for each in found if each.scope in ("row", "chunk")))
 
 
-def _type_of(kept: Kept) -> str:
+def _type_of(kept: RowValue) -> str:
     source = kept.source
     return computed_type(source.value.dtype if isinstance(source, Let) else source.dtype)

@@ -174,7 +174,7 @@ class KernelSpelling:
 
     def _stage(self, stage: Stage) -> StageView:
         inner = self.kernel.inner if stage.body else ()
-        outer = self._outer(stage)
+        outer = dict.fromkeys(self._outer(stage))
         stage = replace(stage, body=tuple(each for each in stage.body if each not in outer))
         within = [each for each in stage.accumulators if self._is_looped(each, stage)]
         parts = tuple(self._accumulator(each) for each in within)

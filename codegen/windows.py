@@ -18,6 +18,13 @@ from .unroll import MOST_ELEMENTS
 DEPTH = 12
 """How far below a product windows are looked for."""
 
+MOST_PARTS = 9
+"""Products into which one with windows several steps apart is taken apart."""
+
+FLAT, NARROW, MANY = 16, 8, 16
+"""Where that pays: up to such a depth, or with lines of the image that have so few places, or with
+more elements in a window. Else one large product, whose windows are added up, is faster."""
+
 
 def disjoint_windows(made: Node) -> Node | None:
     """Windows added up that do not overlap: one beside the other, which is a movement."""
@@ -99,14 +106,6 @@ def _added_up(weights: Node, image: Node, dilations: Shape, extents: Shape) -> N
     return contraction.matmul_op(_backwards(weights, rank), lines)
 
 
-MOST_PARTS = 9
-"""Products into which one with windows several steps apart is taken apart."""
-
-FLAT, NARROW, MANY = 16, 8, 16
-"""Where that pays: up to such a depth, or with lines of the image that have so few places, or with
-more elements in a window. Else one large product, whose windows are added up, is faster."""
-
-
 def _interleaved(
     weights: Node, image: Node, strides: Shape, dilations: Shape, extents: Shape, shape: Shape
 ) -> Node | None:
@@ -120,7 +119,6 @@ def _interleaved(
         return None
     if weights.shape[-1] > FLAT and image.shape[-1] > NARROW and prod(span) <= MANY:
         return None
-    whole = tuple(-(-extent // s) for extent, s in zip(extents, strides, strict=True))
     parts: list[Node] = []
     for remainders in product_of(*map(range, strides)):
         some, sizes = weights, list[int]()
@@ -128,24 +126,30 @@ def _interleaved(
             some = movement.slice_(some, first + number, q, span[number], s)
             sizes.append(-(-(extents[number] - q) // s))
         made = _added_up(some, image, dilations, tuple(sizes))
-        part = movement.reshape(made, (*made.shape[:-1], *sizes))
-        none = (0,) * (part.ndim - rank)
-        lack = tuple(n - size for n, size in zip(whole, sizes, strict=True))
-        part = movement.pad(part, (0,) * part.ndim, (*none, *lack))
-        spread = [n for count in whole for n in (count, 1)]
-        parts.append(movement.reshape(part, (*part.shape[: part.ndim - rank], *spread)))
-    lead = parts[0].ndim - 2 * rank
+        parts.append(movement.reshape(made, (*made.shape[:-1], *sizes)))
+    return movement.reshape(_woven(parts, strides, extents), shape)
+
+
+def _woven(parts: list[Node], strides: Shape, extents: Shape) -> Node:
+    """`parts`, one for each remainder in row-major order, as one image of `extents`."""
+    rank = len(extents)
+    lead = parts[0].ndim - rank
+    none = (0,) * parts[0].ndim
+    whole = parts[0].shape[lead:]  # the remainder 0 has most places
+    for number, part in enumerate(parts):
+        lack = tuple(n - size for n, size in zip(whole, part.shape[lead:], strict=True))
+        padded = movement.pad(part, none, (*none[:lead], *lack))
+        apart = [n for count in whole for n in (count, 1)]
+        parts[number] = movement.reshape(padded, (*part.shape[:lead], *apart))
     for number in reversed(range(rank)):
         step, axis = strides[number], lead + 2 * number + 1
-        groups = [parts[k : k + step] for k in range(0, len(parts), step)]
-        parts = [movement.concat(tuple(each), axis) for each in groups]
-    flat = movement.reshape(
-        parts[0],
-        (*parts[0].shape[:lead], *(n * s for n, s in zip(whole, strides, strict=True))),
-    )
+        groups = [tuple(parts[k : k + step]) for k in range(0, len(parts), step)]
+        parts = [movement.concat(each, axis) for each in groups]
+    space = tuple(n * s for n, s in zip(whole, strides, strict=True))
+    image = movement.reshape(parts[0], (*parts[0].shape[:lead], *space))
     for number, extent in enumerate(extents):
-        flat = movement.slice_(flat, lead + number, 0, extent)
-    return movement.reshape(flat, shape)
+        image = movement.slice_(image, lead + number, 0, extent)
+    return image
 
 
 def _product_of_places(x: Node, rank: int) -> Node | None:

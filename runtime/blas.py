@@ -28,6 +28,10 @@ WHEEL = "scipy_openblas64"
 BUNDLED = ("../numpy.libs/lib*openblas*.so*", ".dylibs/lib*openblas*.dylib")
 
 
+class BlasError(LibraryError):
+    """What GRADC_BLAS names is no BLAS."""
+
+
 class Blas(NamedTuple):
     """Pointers into a CBLAS, for gradc_runtime; None where it has no threads to set.
 
@@ -44,7 +48,7 @@ class Blas(NamedTuple):
 
 
 def find_blas() -> Blas | None:
-    """The BLAS by the rule above; None where there is none, LibraryError if the named one fails."""
+    """The BLAS by the rule above; None where there is none, BlasError if the named one fails."""
     return _find(os.environ.get("GRADC_BLAS", ""))
 
 
@@ -53,9 +57,13 @@ def _find(named: str) -> Blas | None:
     if named.lower() == "none":
         return None
     if named:
-        if blas := _load(named, named=True):
+        try:
+            blas = _load(named, named=True)
+        except LibraryError as error:
+            raise BlasError(f"GRADC_BLAS={named} cannot be loaded: {error}") from error
+        if blas:
             return blas
-        raise LibraryError(f"GRADC_BLAS={named} has no cblas_sgemm and cblas_dgemm")
+        raise BlasError(f"GRADC_BLAS={named} has no cblas_sgemm and cblas_dgemm")
     for path in _known_paths():
         try:
             blas = _load(str(path))

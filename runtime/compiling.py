@@ -20,13 +20,14 @@ from ..tracer.ops.kinds import Elementwise
 from ..tracer.ops.transcendental import TRANSCENDENTAL
 from ..tracer.text import digest as graph_digest
 from ..tracer.text import taken_text
+from .blas import BlasError
 from .build import CompileError, build
 from .cache import Cache, open_cache
 from .digest import key_of
 from .manifest import Manifest, read_manifest
 from .program import Program
 from .rebuilds import REBUILDS
-from .support import prepare
+from .support import prepare, runtime
 from .toolchain import CompilerNotFoundError, Toolchain, find_toolchain
 
 INTERPRETED_NODES = 16
@@ -71,6 +72,8 @@ class CompilingEvaluator:
             return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
         except UnsoundProgramError as error:
             return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
+        except BlasError:
+            raise  # the user's own choice
         except OSError as error:  # a full disk, a folder that went away, a limit on files
             return self._interpreting(
                 graph, f"no program can be built: {error}; programs are interpreted with NumPy"
@@ -140,8 +143,14 @@ def load_program(graph: Graph) -> Program:
     if manifest is not None:
         path = store.find(manifest.library)
         if path is not None:
-            return Program(graph, manifest, path, "cached")
+            return _loaded(graph, manifest, path, "cached")
     return _built(graph, name, store, toolchain)
+
+
+def _loaded(graph: Graph, manifest: Manifest, path: Path, status: str) -> Program:
+    """The program, with all that it calls: where that cannot be built, no call finds out."""
+    runtime(manifest.gemms)
+    return Program(graph, manifest, path, status)
 
 
 def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Program:
@@ -175,7 +184,7 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Progr
     )
     store.write_document("graph", manifest.library, {"graph": taken_text(graph)})
     store.write_document("manifest", name, manifest.document())
-    return Program(graph, manifest, path, "built")
+    return _loaded(graph, manifest, path, "built")
 
 
 @cache

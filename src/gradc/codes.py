@@ -11,9 +11,12 @@ from itertools import pairwise
 from types import CodeType
 from typing import Any
 
-READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+READS = (
+    *("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"),
+    *("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"),
+)
 CHANGES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "DELETE_GLOBAL", "DELETE_DEREF")
-OF_MODULES = ("_GLOBAL", "_NAME")
+OF_MODULES = ("_GLOBAL", "_GLOBALS", "_NAME")
 CHANGES_ATTRIBUTE = ("STORE_ATTR", "DELETE_ATTR")
 
 ASKS = {"getattr", "hasattr", "vars", "__dict__", "attrgetter", "methodcaller"}

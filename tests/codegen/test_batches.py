@@ -14,7 +14,7 @@ from gradc.tracer.ir import Node
 from gradc.tracer.ops import elementwise as e
 from gradc.tracer.ops import movement, reduction
 from graphs.build import graph_of
-from graphs.compiled import Array, Compiled, sample, written
+from graphs.compiled import Array, Compiled, body_of, sample, written
 
 
 def batches(graph: Graph) -> list[Batches]:
@@ -178,3 +178,30 @@ def test_whole_numbers() -> None:
     arrays = sample(graph)
     (got,) = Compiled(graph)(arrays)
     np.testing.assert_array_equal(got, arrays[0] * (arrays[0] ** 2).sum(1, keepdims=True))
+
+
+@pytest.mark.parametrize("shape", [(20, 8), (64, 8), (70, 33), (128, 16), (200, 60)])
+@pytest.mark.parametrize("count", [2, 3])
+def test_rows_whose_short_axis_is_written_out(shape: tuple[int, int], count: int) -> None:
+    """What is kept of a row has all of its elements, not one for each step of the loop."""
+    parts = [leaf(slot, (*shape, 1), float32) for slot in range(count)]
+    powers = e.exp(movement.concat(tuple(parts), 2))
+    part = powers / movement.broadcast(reduction.sum(powers, (1, 2)), powers.shape)
+    most = movement.broadcast(reduction.max(part * part, (1, 2)), powers.shape)
+    graph = graph_of(part - most)
+    arrays = sample(graph)
+    (got,) = Compiled(graph)(arrays)
+    wide = np.exp(np.concatenate(arrays, 2).astype(float))
+    wide /= wide.sum((1, 2), keepdims=True)
+    np.testing.assert_allclose(got, wide - (wide**2).max((1, 2), keepdims=True), 1e-5, 1e-7)
+    for found in batches(graph):
+        assert all(each.per_chunk == count * shape[1] for each in found.cached)
+
+
+def test_a_phase_loads_what_it_needs() -> None:
+    x, shift = leaf(0, (100, 20), float32), leaf(1, (100, 1), float32)
+    total = e.exp(reduction.sum(x, (1,)))
+    graph = graph_of(e.tanh(total) + total * shift + movement.broadcast(shift, (100, 1)))
+    text = body_of(written(graph).source)
+    assert batches(graph)
+    assert text.count("= x1[r0];") == 1

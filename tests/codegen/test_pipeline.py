@@ -11,12 +11,12 @@ from gradc.codegen.program import program_of
 from gradc.codegen.render import render
 from gradc.codegen.simplify import simplified
 from gradc.codegen.target import CUDA, C, Target
-from gradc.tracer.dtypes import int32, int64
+from gradc.tracer.dtypes import float32, int32, int64
 from gradc.tracer.graph import Graph
 from gradc.tracer.ops import elementwise as e
-from gradc.tracer.ops import indexing
+from gradc.tracer.ops import indexing, reduction
 from graphs.build import graph_of
-from graphs.compiled import Compiled, Fault
+from graphs.compiled import Compiled, Fault, body_of, sample
 from graphs.named import EVERY, NAMED
 
 
@@ -77,6 +77,24 @@ def test_a_place_out_of_range_is_reported(slot: int, place: int, value: int, siz
     number, position, found, bound = caught.value.args
     assert (position, found, bound) == (place, value, size)
     assert checks(GRAPH)[number] == ("checked_index", size)
+
+
+def test_a_place_is_checked_before_the_loop_that_does_not_change_it() -> None:
+    words = leaf(1, (6, 40), int32)
+    lines = reduction.sum(indexing.take(leaf(0, (9, 30), float32), words, 0), (1,))
+    graph = graph_of(lines)
+    (checked,) = [
+        line for line in body_of(translate(graph, C).source).splitlines() if "gradc_place(" in line
+    ]
+    body = body_of(translate(graph, C).source)
+    assert "#pragma omp simd" in body[body.index(checked) :]
+    table, places = sample(graph)
+    (found,) = Compiled(graph)([table, places])
+    np.testing.assert_allclose(found[:, 0], table[places].sum(1), 1e-5, 1e-5)
+    places[5, 39] = 9
+    with pytest.raises(Fault) as caught:
+        Compiled(graph)([table, places])
+    assert caught.value.args[1:] == (5 * 40 + 39, 9, 9)
 
 
 def test_nodes_that_nobody_asks_for_are_not_computed() -> None:

@@ -152,7 +152,32 @@ def convolutions() -> Graph:
     return with_gradients(two, leaf(0, (2, 2, 9, 11), float32), *weights)
 
 
-LARGER: dict[str, Callable[[], Graph]] = {"attention": attention, "convolutions": convolutions}
+def short_rows() -> Graph:
+    """Rows that go in batches, of which the last is short: a softmax of what was normalized."""
+    leaves = leaf(0, (71, 12), float32), leaf(1, (12,), float32), leaf(2, (12,), float32)
+    return with_gradients(
+        lambda x, w, b: composed(F.softmax, composed(F.layer_norm, x, 12, True, w, b), -1), *leaves
+    )
+
+
+def pairs_in_rows() -> Graph:
+    """Rows of pairs, whose axis of two is written out."""
+
+    def shares(a: Node, b: Node) -> Node:
+        powers = e.exp(movement.concat((a, b), 2))
+        part = powers / movement.broadcast(reduction.sum(powers, (1, 2)), powers.shape)
+        most = movement.broadcast(reduction.max(part * part, (1, 2)), powers.shape)
+        return part - most
+
+    return with_gradients(shares, leaf(0, (70, 9, 1), float32), leaf(1, (70, 9, 1), float32))
+
+
+LARGER: dict[str, Callable[[], Graph]] = {
+    "attention": attention,
+    "convolutions": convolutions,
+    "short rows": short_rows,
+    "pairs in rows": pairs_in_rows,
+}
 """Graphs that are no golden files."""
 
 EVERY = {**NAMED, **LARGER}

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gradc.runtime import support
-from gradc.runtime.blas import find_blas
+from gradc.runtime.blas import BlasError, find_blas
 from gradc.runtime.build import build
 from gradc.runtime.cache import open_cache
-from gradc.runtime.library import FFI, LibraryError, open_library
+from gradc.runtime.library import FFI, open_library
 from gradc.runtime.support import PRODUCTS, SUPPORT, get_num_threads, set_num_threads
 from gradc.runtime.toolchain import find_toolchain
 
@@ -383,7 +383,7 @@ def test_blas_by_path(monkeypatch: pytest.MonkeyPatch, cblas32: Path) -> None:
 
 def test_named_blas_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADC_BLAS", "libnosuchblas.so")
-    with pytest.raises(LibraryError, match="libnosuchblas"):
+    with pytest.raises(BlasError, match="GRADC_BLAS=libnosuchblas"):
         find_blas()
 
 
@@ -392,7 +392,7 @@ def test_named_library_must_be_a_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     if libm is None:
         pytest.skip("no libm to name")
     monkeypatch.setenv("GRADC_BLAS", libm)
-    with pytest.raises(LibraryError, match="has no cblas_sgemm"):
+    with pytest.raises(BlasError, match="has no cblas_sgemm"):
         find_blas()
 
 

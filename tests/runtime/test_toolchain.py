@@ -69,6 +69,17 @@ def test_unknown_flags_are_left_out(
     assert "-fno-such-flag-in-any-compiler" not in flags
 
 
+@pytest.mark.parametrize("said", ["a licence, said at every start", "process $$"])
+def test_a_wrapper_that_talks_keeps_all_flags(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Cache, compiler: str, said: str
+) -> None:
+    plain = find_toolchain(Cache(tmp_path / "other"))
+    wrapper = write_script(tmp_path / "wrapper", f'echo "{said}" >&2\nexec {compiler} "$@"')
+    monkeypatch.setenv("CC", str(wrapper))
+    found = find_toolchain(cache)
+    assert (found.flags, found.vector_math) == (plain.flags, plain.vector_math)
+
+
 def test_warm_start_runs_no_process(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
