@@ -27,7 +27,7 @@ from .digest import key_of
 from .manifest import Manifest, read_manifest
 from .program import Program
 from .rebuilds import REBUILDS
-from .support import prepare, runtime
+from .support import prepare, prepare_products, runtime
 from .toolchain import CompilerNotFoundError, Toolchain, find_toolchain
 
 INTERPRETED_NODES = 16
@@ -160,7 +160,7 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Progr
 
     def prepare_gemms(_: str, made: Any) -> None:
         if isinstance(made, Lowered):
-            prepare(made.gemms)
+            prepare_products(made.gemms)
 
     prepare()
     try:

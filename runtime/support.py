@@ -34,7 +34,7 @@ class _Part:
 
     @property
     def loaded(self) -> Any:
-        """The library, built and loaded at first use; None is never the answer.
+        """The library, built and loaded at first use.
 
         A compiler that failed on it is not tried again in this process.
         """
@@ -115,23 +115,25 @@ def _table(library: Any, threads: int) -> Any:
     return table
 
 
-def prepare(products: Iterable[str] = ()) -> None:
-    """Build and load what `runtime(products)` needs beside what the caller does next.
+def prepare() -> None:
+    """Build and load the library of threads beside what the caller does next.
 
     Whether that failed is told by `runtime`.
     """
     if _State.table is None:
-        threading.Thread(target=_prepare, args=((),), name="gradc support").start()
+        threading.Thread(target=_prepare, args=(SUPPORT,), name="gradc support").start()
+
+
+def prepare_products(products: Iterable[str]) -> None:
+    """The same for the libraries that have `products`."""
     for each in products:
         if each not in _State.products:
-            threading.Thread(target=_prepare, args=((each,),), name=f"gradc {each}").start()
+            threading.Thread(target=_prepare, args=(PRODUCTS[each],), name=f"gradc {each}").start()
 
 
-def _prepare(products: Iterable[str]) -> None:
+def _prepare(part: _Part) -> None:
     with suppress(Exception):  # the same is raised again by whoever needs it
-        for each in products:
-            _ = PRODUCTS[each].loaded  # before the table, which another thread is building
-        runtime(products)
+        _ = part.loaded
 
 
 def get_num_threads() -> int:

@@ -126,7 +126,7 @@ def test_longer_rows(name: str, length: int) -> None:
 @EVERY
 @pytest.mark.parametrize("shape", [(4, 5, 30), (2, 3, 50, 20), (1, 70, 16), (130, 1, 24)])
 def test_rows_of_several_axes(name: str, shape: tuple[int, ...]) -> None:
-    require_values(name, shape, float32)
+    assert batches(require_values(name, shape, float32)), "this is to test batches"
 
 
 def test_a_row_is_of_several_axes() -> None:
