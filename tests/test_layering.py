@@ -56,9 +56,7 @@ IMPURE_MODULES = {
 IMPURE_CALLS = {"open", "input", "breakpoint", "__import__"}
 
 MAX_FUNCTION_LINES = 50
-MAX_FILE_LINES = 400
 ATTIC_NAMES = {"utils", "util", "common", "base", "misc", "helpers", "helper"}
-SOURCE_SUFFIXES = {".py", ".j2", ".h", ".cuh", ".c", ".cu"}
 SKIPPED_FOLDERS = {"__pycache__", "node_modules", ".hypothesis"}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|root|home)/")
 
@@ -193,18 +191,6 @@ def test_functions_fit_a_screen() -> None:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and node.end_lineno is not None
             and (lines := node.end_lineno - node.lineno + 1) > MAX_FUNCTION_LINES
-        ]
-    )
-
-
-def test_files_are_short() -> None:
-    report(
-        [
-            f"{at(path)}: {lines} lines, limit {MAX_FILE_LINES}"
-            for folder in LAYERS.values()
-            for path in files_below(folder)
-            if path.suffix in SOURCE_SUFFIXES
-            and (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_FILE_LINES
         ]
     )
 
