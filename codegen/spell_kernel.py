@@ -18,6 +18,7 @@ from .spelling import (
     Speller,
     cast_text,
     combined,
+    commented,
     computed_type,
     identity,
     loaded,
@@ -396,5 +397,6 @@ def _comment(value: Value, annotated: bool) -> str:
     origin = value.made_by.origin
     label = origin.label if origin else ""
     shown = f"{label}: {value.op.name}" if label and label != value.op.name else value.op.name
-    where = f" ({origin.file.rpartition('/')[2]}:{origin.line})" if origin and annotated else ""
-    return f"  // {shown}{where}"
+    if origin and annotated:
+        shown += f" ({commented(origin.file.rpartition('/')[2])}:{origin.line})"
+    return f"  // {shown}"

@@ -57,6 +57,24 @@ READ = STORED | {bool_: "uint8_t"}
 
 INTEGER_NAMES = {uint8: "u8", int8: "i8", int16: "i16", int32: "i32", int64: "i64"}
 
+LONGEST_NAME = 60
+"""Characters of a user's name that a comment shows: the end of it."""
+
+_UNSAFE = {"\\": r"\\", "??": r"?\?", "*/": r"*\/", "/*": r"/\*"}
+
+
+def commented(text: str) -> str:
+    """A text of the user's, such as a name of a file, as part of a comment in C or CUDA.
+
+    It stays on one line, whatever a preprocessor takes for the end of one (trigraphs and backslashes
+    too), neither begins nor ends a comment, and does not change the order in which text is shown.
+    """
+    if len(text) > LONGEST_NAME:
+        text = f"...{text[3 - LONGEST_NAME :]}"
+    for found, shown in _UNSAFE.items():
+        text = text.replace(found, shown)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
 
 def computed_type(dtype: DType) -> str:
     """The C type of a variable that holds a value of `dtype`."""
@@ -324,6 +342,7 @@ __all__ = [
     "Speller",
     "cast_text",
     "combined",
+    "commented",
     "computed_type",
     "identity",
     "int32",

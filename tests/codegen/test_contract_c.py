@@ -5,16 +5,12 @@ import os
 import pytest
 from gradc.runtime.build import build
 from gradc.runtime.cache import open_cache
-from gradc.runtime.toolchain import CompilerNotFoundError, Toolchain, find_toolchain
+from gradc.runtime.toolchain import CompilerNotFoundError, Toolchain
 from gradc.tracer.interpret import interpret
 from gradc.tracer.ops import OPS
-from graphs.compiled import WARNINGS, Compiled, differences, written
+from graphs.compiled import Compiled, differences, strict_toolchain, written
 from graphs.joined import FLOATS, INTS, joined, of_op
 from graphs.named import EVERY
-
-CLANG_WARNINGS = (*WARNINGS, "-Wno-unused-function", "-Wno-pass-failed")
-"""clang warns of functions of the headers that nobody calls, since these are part of the file, and
-of loops that it does not vectorize: it has no vector math."""
 
 
 @pytest.mark.parametrize("name", sorted(OPS))
@@ -37,10 +33,9 @@ def clang() -> Toolchain:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "CC", "clang")
         try:
-            found = find_toolchain()
+            return strict_toolchain()
         except CompilerNotFoundError as error:
             pytest.skip(str(error))
-    return found._replace(flags=(*found.flags, *CLANG_WARNINGS))
 
 
 @pytest.mark.parametrize("name", sorted(OPS))

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from contract.compute import leaf
@@ -166,6 +167,24 @@ def test_only_the_annotated_text_names_files(name: str, target: Target) -> None:
     file_and_line = r"\((?:\w+\.py):\d+\)"
     assert re.search(file_and_line, annotated)
     assert without_comments(bare) == without_comments(annotated)
+
+
+@pytest.mark.parametrize("target", [C, CUDA], ids=["c", "cuda"])
+def test_files_with_odd_names_add_no_code(target: Target) -> None:
+    """Neither lines nor comments end within a name; the compiler sees the same program."""
+    odd = ["a*/b", "end\\", "new\nint x;\n", "r\rint x;", "\u2028int x;", "??/", "\udcff", "/*", "//"]
+    for name in odd:
+        recorded: dict[str, Any] = {"e": e}
+        code = "def make(x):\n    return e.exp(x) * 3.0 + e.sin(x)\n"
+        exec(compile(code, f"folder/{name}.py", "exec"), recorded)
+        x = leaf(0, (1000 + odd.index(name),), float32)  # nodes know the first line that made them
+        graph = graph_of(recorded["make"](x))
+        bare = body_of(written(graph, target).source)
+        annotated = body_of(written(graph, replace(target, annotated=True)).source)
+        assert annotated != bare, name
+        assert annotated.encode(), name
+        assert len(annotated.splitlines()) == len(bare.splitlines()), name
+        assert without_comments(annotated) == without_comments(bare), name
 
 
 def without_comments(text: str) -> str:

@@ -13,6 +13,7 @@ from gradc.codegen.spelling import (
     Speller,
     cast_text,
     combined,
+    commented,
     computed_type,
     identity,
     literal,
@@ -329,3 +330,23 @@ def test_names_of_integer_functions_are_those_of_their_width() -> None:
     found = [combined(reduction.max, dtype, "a", "x")[10:13] for dtype in dtypes]
     assert found == ["i32", "i32", "i32", "i32", "i64"]
     assert all(left.bits <= right.bits for left, right in pairwise(dtypes))
+
+
+ODD_NAMES = {
+    "plain.py": "plain.py",
+    "Größe 漢 'q\"uote.py": "Größe 漢 'q\"uote.py",
+    "new\n#error x": r"new\n#error x",
+    "a\rb\v\f\x85\x1c": r"a\rb\x0b\x0c\x85\x1c",
+    "u\u2028\u2029": r"u\u2028\u2029",
+    "bidi\u202e\u2066": r"bidi\u202e\u2066",
+    "not utf-8 \udcff": r"not utf-8 \udcff",
+    "nul\0": r"nul\x00",
+    "back\\": r"back\\",
+    "*/ int x; /*": r"*\/ int x; /\*",
+    "tri??/": r"tri?\?/",
+    "x" * 200: "..." + "x" * 57,
+}
+
+
+def test_names_in_comments_stay_in_them() -> None:
+    assert {name: commented(name) for name in ODD_NAMES} == ODD_NAMES

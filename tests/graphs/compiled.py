@@ -25,6 +25,10 @@ Array = np.ndarray[Any, Any]
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-type-limits")
 """An operator's expression is shared by types: that an unsigned one is not negative is no fault."""
 
+CLANG_WARNINGS = ("-Wno-unused-function", "-Wno-pass-failed")
+"""clang warns of functions of the headers that nobody calls, since these are part of the file, and
+of loops that it does not vectorize: it has no vector math."""
+
 UNWRITTEN = 0xFF
 """The bytes of memory before a program runs: NaN in every float."""
 
@@ -52,7 +56,8 @@ def written(graph: Graph, target: Target = C) -> Written:
 def strict_toolchain() -> Toolchain:
     """The toolchain of programs, with warnings that are errors."""
     found = find_toolchain()
-    return found._replace(flags=(*found.flags, *WARNINGS))
+    for_clang = CLANG_WARNINGS if "clang" in found.version else ()
+    return found._replace(flags=(*found.flags, *WARNINGS, *for_clang))
 
 
 def body_of(source: Source) -> str:
