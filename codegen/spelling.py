@@ -66,8 +66,8 @@ _UNSAFE = {"\\": r"\\", "??": r"?\?", "*/": r"*\/", "/*": r"/\*"}
 def commented(text: str) -> str:
     """A text of the user's, such as a name of a file, as part of a comment in C or CUDA.
 
-    It stays on one line, whatever a preprocessor takes for the end of one (trigraphs and backslashes
-    too), neither begins nor ends a comment, and does not change the order in which text is shown.
+    It stays on one line, whatever a preprocessor takes for the end of one (trigraphs, backslashes),
+    neither begins nor ends a comment, and does not change the order in which text is shown.
     """
     if len(text) > LONGEST_NAME:
         text = f"...{text[3 - LONGEST_NAME :]}"

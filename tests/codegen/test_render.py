@@ -172,7 +172,17 @@ def test_only_the_annotated_text_names_files(name: str, target: Target) -> None:
 @pytest.mark.parametrize("target", [C, CUDA], ids=["c", "cuda"])
 def test_files_with_odd_names_add_no_code(target: Target) -> None:
     """Neither lines nor comments end within a name; the compiler sees the same program."""
-    odd = ["a*/b", "end\\", "new\nint x;\n", "r\rint x;", "\u2028int x;", "??/", "\udcff", "/*", "//"]
+    odd = [
+        "a*/b",
+        "end\\",
+        "new\nint x;\n",
+        "r\rint x;",
+        "\u2028int x;",
+        "??/",
+        "\udcff",
+        "/*",
+        "//",
+    ]
     for name in odd:
         recorded: dict[str, Any] = {"e": e}
         code = "def make(x):\n    return e.exp(x) * 3.0 + e.sin(x)\n"
