@@ -20,10 +20,10 @@ import numpy as np
 
 from .arguments import KINDS as STATIC_KINDS
 from .arguments import RANGES
-from .data import as_stored, beside
-from .dtypes import DType, bool_, default_float, default_int, float64, promote
+from .dtypes import float64, promote
 from .errors import DTypeError, GradcError, located
 from .ir import Node, labelled
+from .operand import as_node, common_dtype, together
 from .ops.markers import boundary
 from .ops.movement import reshape
 from .recording import THREAD, Fallible, Numbers, Recording, takes
@@ -169,11 +169,11 @@ class _General:
             named = zip(self.places, args, strict=True)
             self._refuse((), {name: each for name, each in named if each is not _EMPTY})
         settled = [
-            each if kind in (ONE, MANY) else self._settled(kind, place, each)
+            self._settled(kind, place, each)
             for place, (kind, each) in enumerate(zip(self.kinds, args, strict=True))
-        ]  # may read values
+        ]  # may read values, and so end a recording
         recording, name = THREAD.recording, self.name
-        like = _common_dtype(self._operands(settled))
+        like = common_dtype(self._operands(settled))
         nodes: list[Any] = []
         for kind, optional, value in zip(self.kinds, self.optional, settled, strict=True):
             if kind == MANY:
@@ -193,9 +193,22 @@ class _General:
         return _tensors(made, recording)
 
     def _settled(self, kind: int, place: int, value: Any) -> Any:
+        if kind == ONE:
+            return together(value)
+        if kind == MANY:
+            return self._several(place, value)
         if kind == NUMBER and isinstance(value, Value):
             return value
         return static(value, f"{self.name}: {self.names[place]}: ")
+
+    def _several(self, place: int, value: Any) -> list[Any]:
+        try:
+            return [together(each) for each in value]
+        except TypeError:
+            if isinstance(value, Iterable):
+                raise
+        expected = f"expected a list or tuple of tensors as {self.names[place]}"
+        raise TypeError(located(f"{self.name}: {expected}, found {value!r:.60}"))
 
     def _number(self, recording: Recording, place: int, value: Any) -> Node:
         """The node of a number, or of a tensor of one element in place of one."""
@@ -240,31 +253,6 @@ def _tensors(made: Any, recording: Recording) -> Any:
     return waiting_together(made, recording)
 
 
-def _common_dtype(operands: list[Any]) -> DType | None:
-    """The type that weak numbers take: that of all tensors together."""
-    found = {each._node.type.dtype for each in operands if isinstance(each, Value)}
-    found |= {as_stored(each)[1] for each in operands if isinstance(each, np.ndarray)}
-    return reduce(promote, found) if found else None
-
-
-def as_node(recording: Recording, value: Any, like: DType | None, name: str) -> Node:
-    """The node of an operand; numbers are weak beside tensors of the type `like`."""
-    if isinstance(value, Value):
-        return recording.node_of(value)  # type: ignore[arg-type]  # all are tensors
-    if isinstance(value, Numbers):
-        return recording.number(value, like or _own_dtype(value))
-    if isinstance(value, (np.ndarray, list, tuple)):
-        takes(value)
-        return recording.array(*(beside(value, like) if like else as_stored(value)))
-    raise DTypeError(located(f"{name}: expected a tensor, an array or a number, found {value!r}"))
-
-
-def _own_dtype(value: Any) -> DType:
-    if isinstance(value, (bool, np.bool_)):
-        return bool_
-    return default_int() if isinstance(value, (int, np.integer)) else default_float()
-
-
 def static(value: Any, parameter: str = "") -> Any:
     """A static argument in plain Python types; a tensor among them is read.
 
@@ -278,7 +266,7 @@ def static(value: Any, parameter: str = "") -> Any:
         elif _is_followed(value):
             found = "expected a number, found a tensor with a gradient, which would be lost"
             raise DTypeError(located(f"{parameter}{found}: use item() or detach()"))
-        return static(value.tolist())
+        return static(value.tolist(), parameter)
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from .dtypes import bool_, int32, int64
 from .errors import DTypeError, located
 from .ir import Node, Shape, node
+from .operand import together
 from .operators import operand
 from .ops import elementwise as e
 from .ops import movement
@@ -43,7 +44,7 @@ Masks = list[tuple[int, Shape]]
 
 def read(x: Tensor, index: Any) -> Tensor:
     """`x[index]`."""
-    pattern, places = parsed(index, x.shape)
+    pattern, places = parsed(index, x.shape)  # may read values, and so end a recording
     recording = THREAD.recording
     arrays = [_array_node(each) for each in places]
     key = (taken, pattern, recording.node_of(x), *arrays)
@@ -57,6 +58,7 @@ def read(x: Tensor, index: Any) -> Tensor:
 
 def written(x: Tensor, index: Any, value: Any) -> Tensor:
     """What `x` is after `x[index] = value`; `value` is cast to its type."""
+    value = together(value)
     of_mask = _masked_by_number(x, index, value)
     pattern, places = ((...,), []) if of_mask else parsed(index, x.shape)
     recording = THREAD.recording
@@ -141,6 +143,7 @@ def _parse_array(each: Any, pattern: list[Any], places: Places, masks: Masks) ->
     if isinstance(each, np.integer):
         pattern.append(int(each))
         return
+    each = together(each)
     if not isinstance(each, Value):
         takes(each)
     array = each if isinstance(each, Value) else np.asarray(each)

@@ -11,6 +11,7 @@ from .data import beside
 from .dtypes import bool_
 from .errors import located
 from .ir import Node
+from .operand import NESTED, together
 from .ops import contraction
 from .ops import elementwise as e
 from .ops.sources import constant_like, constant_of
@@ -25,10 +26,10 @@ Unary = Callable[[Any], "Tensor"]
 
 
 def operand(recording: Recording, value: Any, like: Node) -> Node | None:
-    """The node of a number or an array beside `like`; None where it is neither."""
+    """The node of a number, or of an array that `together` has seen, beside `like`; else None."""
     if isinstance(value, Numbers):
         return recording.number(value, like.type.dtype)
-    if isinstance(value, (np.ndarray, list, tuple)):
+    if isinstance(value, NESTED):
         takes(value)
         return recording.array(*beside(value, like.type.dtype))
     return None
@@ -42,6 +43,10 @@ def binary(function: Callable[[Node, Node], Node]) -> Binary:
         x = self._node if self._recording is recording else recording.node_of(self)
         if isinstance(other, Value):
             y = other._node if other._recording is recording else recording.node_of(other)  # type: ignore[arg-type]
+        elif isinstance(other, Numbers):
+            y = recording.number(other, x.type.dtype)
+        elif (joined := together(other)) is not other:
+            return method(self, joined)
         elif (y := operand(recording, other, x)) is None:  # type: ignore[assignment]
             return NotImplemented
         key = (function, x, y)
@@ -53,8 +58,12 @@ def binary(function: Callable[[Node, Node], Node]) -> Binary:
 
 def reflected(function: Callable[[Node, Node], Node]) -> Binary:
     """The method for `function(other, self)`, where `other` is no tensor."""
+    forward = binary(function)
 
     def method(self: Tensor, other: Any) -> Any:
+        joined = together(other)
+        if joined is not other:
+            return forward(joined, self)
         recording = THREAD.recording
         y = recording.node_of(self)
         x = operand(recording, other, y)

@@ -10,6 +10,7 @@ import numpy as np
 from .data import beside
 from .errors import ShapeError, located
 from .ir import Node, TensorType
+from .operand import together
 from .ops.kinds import cast_to
 from .ops.movement import broadcast
 from .ops.sources import full
@@ -32,7 +33,7 @@ def seeds_of(targets: list[Tensor], dy: Any) -> tuple[Node, ...]:
     if dy is None:
         return tuple([_ones(each._node.type) for each in targets])
     single = not isinstance(dy, (list, tuple))
-    given = [dy] if single else list(dy)
+    given = [together(each) for each in ([dy] if single else dy)]
     if len(given) != len(targets):
         found = f"found {len(given)} for {len(targets)}"
         raise RuntimeError(located(f"backward: expected one dy for each target, {found}"))

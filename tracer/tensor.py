@@ -15,6 +15,7 @@ from .data import as_stored
 from .dtypes import DType, as_dtype
 from .errors import located
 from .ir import Node, TensorType
+from .operand import together
 from .operators import Operators
 from .recording import THREAD, stopped, takes
 from .value import concrete, fill, set_tensor_class, waiting
@@ -42,6 +43,7 @@ class Tensor(Operators):
     ) -> None:
         if device not in (None, "cpu", "cpux", "xpux"):
             raise ValueError(located(f"expected the device 'cpu', found {device!r}"))
+        data = together(data)
         if isinstance(data, Tensor):
             _alias(self, data if dtype is None else data.astype(dtype))
         else:

@@ -12,6 +12,7 @@ from ..tracer.dtypes import bool_, float64, int32
 from ..tracer.errors import DTypeError, ShapeError, located
 from ..tracer.ir import Node, node
 from ..tracer.methods import all
+from ..tracer.operand import together
 from ..tracer.ops import elementwise as e
 from ..tracer.ops.indexing import scatter_add_op
 from ..tracer.ops.kinds import cast_to
@@ -157,7 +158,8 @@ def masked_fill(x: Node, mask: Node, value: Node) -> Node:
 
 
 def _places(condition: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    array = condition.numpy() if isinstance(condition, Tensor) else np.asarray(condition)
+    given = together(condition)
+    array = given.numpy() if isinstance(given, Tensor) else np.asarray(given)
     return np.nonzero(np.atleast_1d(array))
 
 
@@ -218,7 +220,8 @@ def _bincount(x: Node, weights: Node | None, length: int) -> Node:
 
 def cond_take(mask: Any, x: Any) -> tuple[Tensor, Tensor]:
     """The elements of x where `mask` holds, and their places in the flat x; the mask is read."""
-    array = mask.numpy() if isinstance(mask, Tensor) else np.asarray(mask)
+    given = together(mask)
+    array = given.numpy() if isinstance(given, Tensor) else np.asarray(given)
     index = Tensor(np.flatnonzero(array), dtype="int32")
     return _flat_take(x, index, array.shape), index
 

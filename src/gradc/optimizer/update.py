@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
-from ..tracer.composite import as_node
 from ..tracer.dtypes import DType, float32, promote
 from ..tracer.errors import ShapeError, located
 from ..tracer.evaluation import settle
 from ..tracer.ir import Node, labelled
+from ..tracer.operand import as_node
 from ..tracer.ops.kinds import cast_to
 from ..tracer.recording import Recording
 from ..tracer.tensor import Tensor
