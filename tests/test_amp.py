@@ -101,3 +101,13 @@ def test_the_state_is_taken_over():
 def test_messages(use, message):
     with pytest.raises((ValueError, TypeError), match=message):
         use()
+
+
+def test_the_words_for_updating_where_gradients_are_unscaled():
+    x = gradc.Parameter([1.0])
+    manager = GradManager().attach(x)
+    for unscale in (True, False):
+        scaler = GradScaler(init_scale=2.0, growth_interval=1)
+        with manager:
+            scaler.backward(manager, x * x, unscale_grad=unscale, update_scale="if_unscale_grad")
+        assert (scaler.scale_factor == 2.0) is not unscale

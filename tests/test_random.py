@@ -65,13 +65,17 @@ class TestDistributions:
         assert not ends[:, 0].any() and ends[:, 1].all()
 
     def test_exponential(self):
-        values = random.exponential(2.0, (COUNT,)).numpy()
+        values = random.exponential(0.5, (COUNT,)).numpy()
         assert values.min() >= 0
         assert values.mean() == pytest.approx(2, abs=0.05)
         assert (values > 2).mean() == pytest.approx(np.exp(-1), abs=0.01)
-        assert random.exponential(tensor([1.0, 0.0])).tolist()[1] == 0
-        with pytest.raises(ValueError, match="scale from 0 on, found -1"):
-            random.exponential(-1)
+        rows = random.exponential(tensor([1.0, 8.0]), (COUNT,)).numpy()
+        assert rows.shape == (COUNT, 2)
+        assert rows.mean(0) == pytest.approx([1, 0.125], rel=0.05)
+        assert random.exponential(rate=tensor([[1.0], [2.0]])).shape == (2, 1)
+        for wrong in (-1, 0):
+            with pytest.raises(ValueError, match=f"a rate above 0, found {wrong}"):
+                random.exponential(wrong)
 
     def test_permutation(self):
         values = random.permutation(1000).numpy()
@@ -92,7 +96,8 @@ class TestDistributions:
         assert sorted(y.numpy()[:, 1].tolist()) == x[:, 1].tolist()
 
     def test_shapes(self):
-        assert random.uniform().shape == ()
+        assert random.uniform().shape == random.normal().shape == (1,)
+        assert random.exponential().shape == ()
         assert random.normal(size=3).shape == (3,)
         assert random.uniform(size=[0, 2]).shape == (0, 2)
         assert random.normal(tensor([1.0, 2]), tensor([[1.0], [2]])).shape == (2, 2)

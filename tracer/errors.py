@@ -22,12 +22,19 @@ class GradcError(Exception):
     """Base of the errors that gradc defines."""
 
 
-class ShapeError(GradcError, ValueError):
-    """Shapes that do not fit, or an axis that does not exist."""
+class ShapeError(GradcError, ValueError, RuntimeError, AssertionError):
+    """Shapes that do not fit, or an axis that does not exist.
+
+    MegEngine raises a RuntimeError or an AssertionError for these, so it is of both types.
+    """
 
 
-class DTypeError(GradcError, TypeError, AssertionError):
+class DTypeError(GradcError, TypeError, RuntimeError, AssertionError):
     """An element type that the operation does not take."""
+
+
+class ArgumentError(GradcError, ValueError, AssertionError):
+    """A value that an argument may not have, where MegEngine asserts it."""
 
 
 class DerivativeError(GradcError, RuntimeError):

@@ -154,9 +154,8 @@ class Parameter(Tensor):
 set_tensor_class(Tensor)
 
 
-def tensor(data: Any, dtype: Any = None, device: str | None = None, **options: Any) -> Tensor:
-    """A tensor with a copy of `data`; see Tensor."""
-    return Tensor(data, dtype, device, **options)
+tensor = Tensor
+"""The class by its lower-case name, as MegEngine has it: makes tensors, and works in isinstance."""
 
 
 def from_numpy(array: np.ndarray[Any, Any], copy: bool = True) -> Tensor:

@@ -163,7 +163,7 @@ class Value:
         self._node, self._recording, self._buffer = other._node, home, other._buffer
 
 
-class NotOneElement(ShapeError, AssertionError):
+class NotOneElement(ShapeError):
     """A single number was asked of a tensor with more or fewer."""
 
 

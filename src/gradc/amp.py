@@ -46,11 +46,12 @@ class GradScaler:
         dy: Any = None,
         *,
         unscale_grad: bool = True,
-        update_scale: bool | None = None,
+        update_scale: bool | str | None = None,
     ) -> None:
         """`gm.backward(y, dy)` with the scale; without `unscale_grad` the gradients keep it.
 
-        The scale is updated where gradients are unscaled, unless `update_scale` says otherwise.
+        The scale is updated where gradients are unscaled, unless `update_scale` says otherwise
+        ("if_unscale_grad" is the same as None).
         """
         targets = [] if y is None else [y] if isinstance(y, Tensor) else list(y)
         given = [None] * len(targets) if dy is None else [dy] if len(targets) == 1 else list(dy)
@@ -63,7 +64,7 @@ class GradScaler:
         gm.backward(targets, [self._scaled(target, seed) for target, seed in pairs])
         if unscale_grad:
             self.unscale(gm.attached_tensors())
-        if unscale_grad if update_scale is None else update_scale:
+        if unscale_grad if update_scale in (None, "if_unscale_grad") else update_scale:
             self.update()
 
     def _scaled(self, target: Tensor, seed: Any) -> Tensor:

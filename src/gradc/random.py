@@ -26,7 +26,7 @@ from .tracer.dtypes import (
     int64,
     promote,
 )
-from .tracer.errors import DTypeError, ShapeError, located
+from .tracer.errors import ArgumentError, DTypeError, ShapeError, located
 from .tracer.interpret import computing
 from .tracer.ir import Node, Shape, node
 from .tracer.ops import elementwise as e
@@ -114,10 +114,10 @@ def _normal(key: Node, stream: Node, mean: Node, std: Node, shape: Shape, dtype:
 
 
 @composite
-def _exponential(key: Node, stream: Node, scale: Node, shape: Shape, dtype: DType) -> Node:
+def _exponential(key: Node, stream: Node, rate: Node, shape: Shape, dtype: DType) -> Node:
     wide = computing(dtype)
     made = -e.log1p(-unit(key, stream, shape, wide))
-    return cast_to(scale, dtype) * cast_to(made, dtype)
+    return cast_to(made / cast_to(rate, wide), dtype)
 
 
 @composite
@@ -160,6 +160,11 @@ def _shape(name: str, size: Any, *parameters: Any) -> Shape:
         shapes = tuple(each.shape for each in parameters if isinstance(each, Tensor))
         return broadcast_shapes(name, shapes) if shapes else ()
     return extents(name, "size", size)
+
+
+def _with_axis(shape: Shape) -> Shape:
+    """`shape`, or (1,) in place of (): what `uniform` and `normal` give where no size is said."""
+    return shape or (1,)
 
 
 def _dtype(name: str, given: Any, *parameters: Any) -> DType:
@@ -205,32 +210,39 @@ class RNG:
         self._generator = GENERATOR if seed is None else Generator(seed)
 
     def uniform(self, low: Any = 0, high: Any = 1, size: Any = None, dtype: Any = None) -> Tensor:
-        """Numbers from `low` to below `high`, all equally likely."""
+        """Numbers from `low` to below `high`, all equally likely; without a `size`, one in (1,)."""
         shape, kind = _shape("uniform", size, low, high), _dtype("uniform", dtype, low, high)
+        shape = _with_axis(shape) if size is None else shape
         _check_numbers("uniform", low=low, high=high)
         if not isinstance(low, Tensor) and not isinstance(high, Tensor) and low > high:
-            raise ValueError(located(f"uniform: expected low <= high, found {low} and {high}"))
+            raise ArgumentError(located(f"uniform: expected low <= high, found {low} and {high}"))
         low, high = (number(each, kind) for each in (low, high))
         made: Tensor = _uniform(*self._generator.draw(), low, high, shape, kind)
         return made
 
     def normal(self, mean: Any = 0, std: Any = 1, size: Any = None, dtype: Any = None) -> Tensor:
-        """Normally distributed numbers."""
+        """Normally distributed numbers; without a `size`, one in (1,)."""
         shape, kind = _shape("normal", size, mean, std), _dtype("normal", dtype, mean, std)
+        shape = _with_axis(shape) if size is None else shape
         _check_numbers("normal", mean=mean, std=std)
         if not isinstance(std, Tensor) and not std >= 0:
-            raise ValueError(located(f"normal: expected std from 0 on, found {std}"))
+            raise ArgumentError(located(f"normal: expected std from 0 on, found {std}"))
         mean, std = (number(each, kind) for each in (mean, std))
         made: Tensor = _normal(*self._generator.draw(), mean, std, shape, kind)
         return made
 
-    def exponential(self, scale: Any = 1, size: Any = None, dtype: Any = None) -> Tensor:
-        """Exponentially distributed numbers with the mean `scale`: -scale log(1 - u)."""
-        shape, kind = _shape("exponential", size, scale), _dtype("exponential", dtype, scale)
-        _check_numbers("exponential", scale=scale)
-        if not isinstance(scale, Tensor) and not scale >= 0:
-            raise ValueError(located(f"exponential: expected scale from 0 on, found {scale}"))
-        made: Tensor = _exponential(*self._generator.draw(), number(scale, kind), shape, kind)
+    def exponential(self, rate: Any = 1, size: Any = None, dtype: Any = None) -> Tensor:
+        """Exponentially distributed numbers with the mean 1 / `rate`: -log(1 - u) / rate.
+
+        Of a tensor, each element is the rate of `size` numbers: the shape is `size` and its own.
+        """
+        shape = _shape("exponential", () if size is None else size)
+        shape += rate.shape if isinstance(rate, Tensor) else ()
+        kind = _dtype("exponential", dtype, rate)
+        _check_numbers("exponential", rate=rate)
+        if not isinstance(rate, Tensor) and not rate > 0:
+            raise ArgumentError(located(f"exponential: expected a rate above 0, found {rate}"))
+        made: Tensor = _exponential(*self._generator.draw(), number(rate, kind), shape, kind)
         return made
 
     def bernoulli(self, p: Any = 0.5, size: Any = None, dtype: Any = None) -> Tensor:
@@ -239,7 +251,7 @@ class RNG:
         kind = _dtype("bernoulli", None, p) if dtype is None else as_dtype(dtype)
         _check_numbers("bernoulli", p=p)
         if not isinstance(p, Tensor) and not 0 <= p <= 1:
-            raise ValueError(located(f"bernoulli: expected a probability p, found {p}"))
+            raise ArgumentError(located(f"bernoulli: expected a probability p, found {p}"))
         p = number(p, float64 if kind is float64 else float32)
         made: Tensor = _bernoulli(*self._generator.draw(), p, shape, kind)
         return made

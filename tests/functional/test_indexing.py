@@ -115,13 +115,13 @@ CASES = {
         lambda x: -np.sort(-x, axis=1),
         C,
     ),
-    "topk": (lambda x: F.topk(x, 2)[0], lambda x: np.sort(x)[..., :2], C),
+    "topk": (lambda x: F.topk(x, 2)[0], lambda x: -np.sort(-x)[..., :2], C),
     "topk_descending": (
         lambda x: F.topk(x, 2, descending=True, axis=0)[0],
         lambda x: -np.sort(-x, axis=0),
         C,
     ),
-    "topk_kth": (lambda x: F.topk(x, 2, kth_only=True), lambda x: np.sort(x)[..., 1], C),
+    "topk_kth": (lambda x: F.topk(x, 2, False, kth_only=True)[0], lambda x: np.sort(x)[..., 1], C),
 }
 
 
@@ -212,8 +212,10 @@ class TestOrder:
         x = tensor(A)
         assert F.topk(x, 0)[0].shape == (2, 0)
         assert F.topk(x, 3, no_sort=True)[1].shape == (2, 3)
-        assert F.topk(x, 2, kth_only=True, axis=0).shape == (3,)
-        for k, kth in ((4, False), (-1, False), (0, True)):
+        assert F.topk(x, 2, kth_only=True, axis=0)[0].shape == (3,)
+        assert F.topk(x, 4)[0].shape == (2, 3)
+        assert F.topk(x, 4, False, kth_only=True)[0].tolist() == x.numpy().max(1).tolist()
+        for k, kth in ((-1, False), (0, True)):
             with pytest.raises(ValueError, match="expected a number from"):
                 F.topk(x, k, kth_only=kth)
 

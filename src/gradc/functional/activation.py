@@ -86,13 +86,15 @@ def leaky_relu(inp: Node, negative_slope: Node = 0.01) -> Node:  # type: ignore[
 def prelu(inp: Node, weight: Node) -> Node:
     """`inp`, times `weight` where it is negative; the derivative at 0 is 1.
 
-    A vector of several weights has one for each channel, along axis 1.
+    Several weights, in the shape (channels,) or (1, channels, 1, 1), are those of the channels,
+    along axis 1.
     """
-    if weight.ndim == 1 and weight.shape[0] != 1 and inp.ndim > 1:
-        if inp.shape[1] != weight.shape[0]:
+    count = weight.type.size
+    if weight.shape in ((count,), (1, count, 1, 1)) and count != 1 and inp.ndim > 1:
+        if inp.shape[1] != count:
             found = f"expected a weight for each of {inp.shape[1]} channels"
-            raise ShapeError(located(f"prelu: {found}, found {weight.shape[0]}"))
-        weight = reshape(weight, (weight.shape[0], *(1,) * (inp.ndim - 2)))
+            raise ShapeError(located(f"prelu: {found}, found {count}"))
+        weight = reshape(weight, (count, *(1,) * (inp.ndim - 2)))
     return _sloped(inp, weight)
 
 

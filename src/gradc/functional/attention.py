@@ -96,6 +96,16 @@ def _scaled_dot_product_attention(
     return contraction.matmul(weights, value)
 
 
+@composite
+def attention_weights(query: Node, key: Node, mask: Node | None, causal: bool) -> Node:
+    """softmax(query key' / sqrt(width)): how much each query sees of each key."""
+    _check(query, key, key)
+    query = e.to_float(query)
+    factor = constant_of(1 / math.sqrt(max(query.shape[-1], 1)), query.dtype)
+    scores = contraction.matmul(query * factor, contraction.swapped(key))
+    return _weights(_masked(scores, mask, causal))
+
+
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

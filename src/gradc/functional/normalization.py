@@ -9,7 +9,7 @@ import numpy as np
 
 from ..tracer.composite import Nodes, Number, composite
 from ..tracer.dtypes import DType, bfloat16, promote
-from ..tracer.errors import ShapeError, located
+from ..tracer.errors import ArgumentError, ShapeError, located
 from ..tracer.interpret import computing
 from ..tracer.ir import Node, Shape
 from ..tracer.methods import mean_of
@@ -244,15 +244,16 @@ def batch_norm(
 
     While `training`, mean and variance are those of the batch, and the running ones become
     momentum * running + (1 - momentum) * that of the batch, where the variance is divided by its
-    count less 1. They are changed in place, or, without `inplace`, returned behind the result. Else
-    the running ones are used. Weight, bias and running tensors have one element for each channel.
+    count less 1. They are changed in place, or, without `inplace`, returned behind the result (None
+    for one that is not given; the result alone where both are not). Else the running ones are used.
+    Weight, bias and running tensors have one element for each channel.
     Channels lie along axis 1, or along the last with `param_dim="dim_111c"`.
     """
     axis = -1 if param_dim == "dim_111c" else 1
     if not training:
         if running_mean is None or running_var is None:
             expected = "expected a running mean and variance, or training=True"
-            raise ValueError(located(f"batch_norm: {expected}"))
+            raise ArgumentError(located(f"batch_norm: {expected}"))
         return _batch_norm(inp, running_mean, running_var, weight, bias, eps, axis)[0]
     made, mean, variance = _batch_norm(inp, None, None, weight, bias, eps, axis)
     count = prod(made.shape) // max(mean.size, 1)
@@ -263,6 +264,8 @@ def batch_norm(
             (running_mean, running_var), (mean, variance), factors, strict=True
         )
     ]
+    if running_mean is None and running_var is None:
+        return made
     if not inplace:
         return made, *moved
     for running, new in zip((running_mean, running_var), moved, strict=True):

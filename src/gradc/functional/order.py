@@ -101,29 +101,37 @@ def _check_count(name: str, k: int, extent: int, least: int) -> None:
 
 @composite
 def _topk(inp: Node, k: int, descending: bool, axis: int) -> Nodes:
-    _check_count("topk", k, inp.shape[normalized_axis("topk", axis, inp.ndim)], 0)
-    return _chosen("topk", inp, axis, descending, 0, k)
+    return _chosen("topk", inp, axis, descending, 0, _cut(inp, k, axis, 0))
 
 
 @composite
-def _kth(inp: Node, k: int, descending: bool, axis: int) -> Node:
+def _kth(inp: Node, k: int, descending: bool, axis: int) -> Nodes:
+    k = _cut(inp, k, axis, 1)
     axis = normalized_axis("topk", axis, inp.ndim)
-    _check_count("topk", k, inp.shape[axis], 1)
-    values, _ = _chosen("topk", inp, axis, descending, k - 1, k)
-    return reshape(values, (*inp.shape[:axis], *inp.shape[axis + 1 :]))
+    shape = (*inp.shape[:axis], *inp.shape[axis + 1 :])
+    values, places = _chosen("topk", inp, axis, descending, k - 1, k)
+    return reshape(values, shape), reshape(places, shape)
+
+
+def _cut(inp: Node, k: int, axis: int, least: int) -> int:
+    """`k`, or the number of elements of a line where that is less."""
+    extent = inp.shape[normalized_axis("topk", axis, inp.ndim)]
+    _check_count("topk", min(k, extent), extent, least)
+    return min(k, extent)
 
 
 def topk(
     inp: Any,
     k: int,
-    descending: bool = False,
+    descending: bool = True,
     kth_only: bool = False,
     no_sort: bool = False,
     axis: int = -1,
 ) -> Any:
-    """The `k` smallest (with `descending`: largest) elements along `axis`, and their places.
+    """The `k` largest (without `descending`: smallest) elements along `axis`, and their places.
 
-    They are in order, whether that is asked for or not. With `kth_only`, the k-th value alone.
+    All of them where there are fewer. They are in order, whether that is asked for or not. With
+    `kth_only`, the k-th value and its place.
     """
     return _kth(inp, k, descending, axis) if kth_only else _topk(inp, k, descending, axis)
 

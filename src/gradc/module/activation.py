@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import functional as F
 from ..arguments import number, one_of, whole
 from ..tracer.tensor import Parameter, Tensor
 from .module import Module
+from .state import array_of
 
 AXES = 64
 """More axes than a tensor has."""
@@ -90,13 +93,22 @@ class LogSoftmax(Module):
 
 class PReLU(Module):
     """x, times `weight` where it is negative: one for all, or, with `num_parameters`, for each
-    channel. It begins as `init`.
+    channel, in the shape (1, channels, 1, 1). It begins as `init`.
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.num_parameters = whole("PReLU", "num_parameters", num_parameters)
-        self.weight = Parameter([number("PReLU", "init", init)] * self.num_parameters)
+        count = self.num_parameters
+        shape = (count,) if count < 2 else (1, count, 1, 1)
+        self.weight = Parameter(np.full(shape, number("PReLU", "init", init)))
+
+    def translated_state(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Weights in the shape (channels,), as PyTorch and earlier versions have them, fit too."""
+        weight = array_of(given["weight"]) if "weight" in given else None
+        if weight is None or weight.shape != (self.weight.size,):
+            return given
+        return {**given, "weight": weight.reshape(self.weight.shape)}
 
     def forward(self, x: Tensor) -> Tensor:
         """x with its negative part scaled."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import functional as F
 from ..arguments import number, one_of, whole
-from ..tracer.errors import ShapeError, located
+from ..tracer.errors import ArgumentError, ShapeError, located
 from ..tracer.ir import Shape
 from ..tracer.tensor import Parameter, Tensor
 from . import init
@@ -33,7 +33,7 @@ class _BatchNorm(Module):
         super().__init__(**kwargs)
         if freeze and not track_running_stats:
             expected = "freeze needs running statistics, so track_running_stats"
-            raise ValueError(located(f"{type(self).__name__}: {expected}"))
+            raise ArgumentError(located(f"{type(self).__name__}: {expected}"))
         name = type(self).__name__
         self.num_features = whole(name, "num_features", num_features)
         self.eps = number(name, "eps", eps, 0)
@@ -76,11 +76,15 @@ class _BatchNorm(Module):
             each.detach() if self.freeze and each is not None else each
             for each in (self.weight, self.bias)
         )
-        running = self.track_running_stats and not (self.training and not self.freeze)
+        follows = self.track_running_stats or self.freeze
+        if follows and self.running_mean is None:
+            expected = "track_running_stats was False at first, so there are none to follow"
+            raise ArgumentError(located(f"{type(self).__name__}: {expected}"))
+        running = follows and not (self.training and not self.freeze)
         made: Tensor = F.batch_norm(
             inp,
-            self.running_mean,
-            self.running_var,
+            self.running_mean if follows else None,
+            self.running_var if follows else None,
             weight,
             bias,
             training=not running,
@@ -106,8 +110,9 @@ class BatchNorm2d(_BatchNorm):
 
     While training the mean and the variance are those of the batch, and the buffers `running_mean`
     and `running_var` become momentum * running + (1 - momentum) * that of the batch. In evaluation
-    they are used instead; without `track_running_stats` there are none. With `freeze` the running
-    ones are always used, nothing changes, and no gradient reaches weight and bias.
+    they are used instead; without `track_running_stats` there are none. Where that is set to False
+    later, they stay as they are, and those of the batch are used. With `freeze` the running ones
+    are always used, nothing changes, and no gradient reaches weight and bias.
     """
 
     ranks = (4,)

@@ -185,7 +185,8 @@ class Module:
         """Set parameters and buffers to what `state_dict` gave; all of them, or none on an error.
 
         It may be a function too: `function(name, tensor)` gives an array, or None to keep what is
-        there. Without `strict`, names that are missing or unexpected don't matter.
+        there. Without `strict`, names that are missing or unexpected don't matter. A dict may be of
+        MegEngine: where a module lays out its parameters otherwise, it says how they are read.
         """
         if callable(state_dict):
             state.load_each(self, state_dict)
@@ -194,6 +195,14 @@ class Module:
         else:
             expected = "expected a dict or a function of name and tensor"
             raise TypeError(located(f"load_state_dict: {expected}, found {state_dict!r:.60}"))
+
+    def translated_state(self, given: dict[str, Any]) -> dict[str, Any]:
+        """What a state holds for this module and those within, as they name and lay it out.
+
+        For modules that can read the layout of another library, or one that they had once: what
+        they return takes the place of `given`, whose names begin behind that of this module.
+        """
+        return given
 
     # ---- for people
 

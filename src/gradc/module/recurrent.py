@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .. import functional as F
 from ..arguments import one_of, whole
 from ..functional.dropout import probability_of
@@ -15,10 +17,15 @@ from ..tracer.errors import ShapeError, located
 from ..tracer.tensor import Parameter, Tensor
 from . import init
 from .module import Module
+from .state import array_of, cut
 from .steps import along, once
 
 State = Tensor | tuple[Tensor, ...]
 """The state of a cell: one tensor or, for an LSTM, the output and the memory."""
+
+
+WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+"""The names of what `_Cell.weights` gives."""
 
 
 class _Cell(Module):
@@ -49,6 +56,15 @@ class _Cell(Module):
     def weights(self) -> tuple[Tensor | None, ...]:
         """The weights of the input and of the state, and their biases."""
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+
+    def translated_state(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Without a bias, MegEngine saves zeros in its place."""
+        if self.bias_ih is not None:
+            return given
+        zeros = {
+            name for name in ("bias_ih", "bias_hh") if not np.any(array_of(given.get(name, 0)))
+        }
+        return {name: value for name, value in given.items() if name not in zeros}
 
     def forward(self, input: Tensor, hx: State | None = None) -> State:
         """The state after `input`, (batch, input_size); `hx` is the one before, 0 by default."""
@@ -156,6 +172,25 @@ class _Recurrent(Module):
         for cell in self.children():
             assert isinstance(cell, _Cell)
             cell.reset_parameters()
+
+    def translated_state(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The weights of all cells as MegEngine has them on CPUs: in one, `_flatten_weights`.
+
+        There the tensors of each cell follow one another: weight_ih, weight_hh, bias_ih, bias_hh.
+        """
+        if "_flatten_weights" not in given:
+            return given
+        parts = [
+            (f"cells.{depth}.{side}.{name}", each.shape)
+            for depth, layer in enumerate(self.cells)
+            for side, cell in enumerate(layer)
+            for name, each in zip(WEIGHTS, cell.weights(), strict=True)
+            if each is not None
+        ]
+        flat = cut("_flatten_weights", given["_flatten_weights"], parts)
+        rest = {name: value for name, value in given.items() if not name.startswith("cells.")}
+        rest.pop("_flatten_weights")
+        return {**rest, **flat}
 
     def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
         """The outputs of the last layer for every place, and the last states of all cells.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..tracer.errors import GradcError, ShapeError, located
+from ..tracer.ir import Shape
 from ..tracer.tensor import Tensor
-from .tree import walk
+from .tree import find_modules, walk
 
 if TYPE_CHECKING:
     from .module import Module
@@ -39,6 +41,7 @@ def saved(module: Module, into: dict[str, Any], prefix: str, keep_var: bool) -> 
 def load(module: Module, given: Mapping[str, Any], strict: bool) -> None:
     """Set the tensors whose names are in `given`; with `strict` that must be all of both."""
     tensors = dict(tensors_of(module))
+    given = _translated(module, given)
     missing = [name for name in tensors if name not in given]
     unexpected = [name for name in given if name not in tensors]
     if strict and (missing or unexpected):
@@ -54,12 +57,38 @@ def load_each(module: Module, function: Callable[[str, Tensor], Any]) -> None:
     _set({name: pair for name, pair in found.items() if pair[1] is not None})
 
 
+def _translated(module: Module, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`given` with what modules lay out otherwise than MegEngine, or did once, as they do now."""
+    for path, each in find_modules(module):
+        begin = f"{path}." if path else ""
+        own = {name[len(begin) :]: name for name in given if str(name).startswith(begin)}
+        before = {name: given[full] for name, full in own.items()}
+        after = each.translated_state(before)
+        if after is not before:
+            rest = {name: value for name, value in given.items() if name not in own.values()}
+            given = {**rest, **{begin + name: value for name, value in after.items()}}
+    return given
+
+
+def array_of(value: Any) -> np.ndarray[Any, Any]:
+    """What a state holds, as an array."""
+    return np.asarray(value.numpy() if isinstance(value, Tensor) else value)
+
+
+def cut(name: str, flat: Any, parts: Sequence[tuple[str, Shape]]) -> dict[str, Any]:
+    """The arrays of `parts`, their names and shapes, which follow one another in `flat`."""
+    elements = array_of(flat).ravel()
+    sizes = [prod(shape) for _, shape in parts]
+    if sum(sizes) != elements.size:
+        expected = f"expected {name} with {sum(sizes)} elements, found {elements.size}"
+        raise ShapeError(located(f"load_state_dict: {expected}"))
+    pieces = np.split(elements, np.cumsum(sizes)[:-1])
+    return {part: piece.reshape(shape) for (part, shape), piece in zip(parts, pieces, strict=True)}
+
+
 def _set(values: dict[str, tuple[Tensor, Any]]) -> None:
     """Set tensors, in their own types, once all values are known to fit."""
-    arrays = {
-        name: np.asarray(value.numpy() if isinstance(value, Tensor) else value)
-        for name, (_, value) in values.items()
-    }
+    arrays = {name: array_of(value) for name, (_, value) in values.items()}
     wrong = [
         f"{name} is {list(arrays[name].shape)} and not {list(tensor.shape)}"
         for name, (tensor, _) in values.items()

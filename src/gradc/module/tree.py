@@ -48,6 +48,14 @@ def _walk(
             yield from _walk(found, full, recursive, seen)
 
 
+def find_modules(module: Module) -> Iterator[tuple[str, Module]]:
+    """`module` and all within, with the names under which their tensors are saved."""
+    yield "", module
+    for name, found in walk(module, "", recursive=True):
+        if not isinstance(found, Tensor):
+            yield name, found
+
+
 def _expanded(name: str, value: Any, alphabetical: bool) -> Iterator[tuple[str, Any]]:
     from .module import Module
 
