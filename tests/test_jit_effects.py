@@ -217,7 +217,7 @@ def test_a_manager_that_no_name_leads_to():
 
     @trace
     def step(x):
-        gm = globals()["HID" + "DEN"][-1]
+        gm = globals()["NEDDIH"[::-1]][-1]
         with gm:
             gm.backward(w * x)
         made, w.grad = w.grad, None

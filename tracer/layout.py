@@ -8,6 +8,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Any
 
+TRACES = "_gradc_traces"
+"""The attribute in which an object keeps the traces of its methods; it is no part of its value."""
+
 Filled = Callable[[type, list[Any]], Any]
 
 
@@ -107,6 +110,7 @@ def _fields(kind: Any) -> tuple[str, ...] | None:
 def attributes(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """What `value` holds beside elements: the fields `names`, and attributes that were set."""
     held = dict(own_attribute(value, "__dict__") or ())
+    held.pop(TRACES, None)
     for name in names:
         if name not in held and (found := own_attribute(value, name, ABSENT)) is not ABSENT:
             held[name] = found

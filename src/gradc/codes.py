@@ -23,6 +23,15 @@ ASKS = {"getattr", "hasattr", "vars", "__dict__", "attrgetter", "methodcaller"}
 SETS = {"setattr", "delattr"}
 """Beside these, a text in the code may be the name of an attribute."""
 
+SPACES = {"globals"}
+"""Beside this, a text in the code may be the name of a variable of the module."""
+
+MATCHED = "__match_args__"
+"""The attribute of a class that says which attributes patterns of it look at."""
+
+IMPORTS = {"import_module", "__import__", "modules"}
+"""Beside these, a text in the code may be the name of a module."""
+
 
 @dataclass(slots=True)
 class Names:
@@ -31,7 +40,8 @@ class Names:
     `globals` are those of variables of the module; a cell may have the name of one. `changed` are
     variables and `changed_attributes` attributes that it binds anew; what is only appended to
     (`calls.append(1)`) is in `appended`, and nothing depends on it. `asked` are attributes that
-    need not be there: those named by texts. `lines` says where a name stands first.
+    need not be there: those named by texts. `imported` are modules, each with the number of dots
+    before its name. `lines` says where a name stands first.
     """
 
     variables: set[str] = field(default_factory=set)
@@ -42,6 +52,7 @@ class Names:
     changed_attributes: set[str] = field(default_factory=set)
     appended: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
+    imported: set[tuple[int, str]] = field(default_factory=set)
     lines: dict[str, str] = field(default_factory=dict)
 
 
@@ -58,20 +69,35 @@ def names_in(code: CodeType, body: bool = False) -> Names:
             _enter(found, step, following, silent=body and each is code)
             if isinstance(step.argval, str) and step.positions and step.positions.lineno:
                 found.lines.setdefault(step.argval, f"{each.co_filename}:{step.positions.lineno}")
-        used = {*each.co_names, *each.co_freevars}
-        texts = set(_texts(each.co_consts)) if used & (ASKS | SETS) else set()
-        found.attributes |= texts
-        found.methods |= texts
-        found.asked |= texts
-        if used & SETS:
-            found.changed_attributes |= texts
+        for level, step in zip(steps, steps[2:], strict=False):
+            if step.opname == "IMPORT_NAME":
+                found.imported.add((level.argval or 0, step.argval))
+        _enter_texts(found, each, any(step.opname == "MATCH_CLASS" for step in steps))
     return found
 
 
+def _enter_texts(found: Names, code: CodeType, matches: bool) -> None:
+    """Enter what texts in `code` name; where it `matches` classes, these are attributes."""
+    used = {*code.co_names, *code.co_freevars}
+    whole = set(_texts(code.co_consts))
+    parts = {part for each in whole for part in each.split(".")}
+    texts = parts if matches or used & (ASKS | SETS) else set()
+    found.attributes |= texts | ({MATCHED} if matches else set())
+    found.methods |= texts
+    found.asked |= texts
+    if used & SETS:
+        found.changed_attributes |= texts
+    if used & SPACES:
+        found.variables |= parts
+        found.globals |= parts
+    if used & IMPORTS:
+        found.imported |= {(0, each) for each in whole}
+
+
 def _texts(constants: tuple[Any, ...] | frozenset[Any]) -> Iterator[str]:
-    """The texts among `constants` that can be names."""
+    """The texts among `constants` that can be names, or names with dots between them."""
     for each in constants:
-        if isinstance(each, str) and each.isidentifier():
+        if isinstance(each, str) and all(part.isidentifier() for part in each.split(".")):
             yield each
         elif isinstance(each, (tuple, frozenset)):
             yield from _texts(each)
@@ -89,7 +115,7 @@ def _enter(found: Names, step: dis.Instruction, following: dis.Instruction, sile
             found.appended.add(name)
     elif step.opname in READS:
         found.variables.add(name)
-    elif step.opname == "LOAD_ATTR":
+    elif step.opname in ("LOAD_ATTR", "IMPORT_FROM") or step.opname.startswith("LOAD_SUPER"):
         found.attributes.add(name)
     elif step.opname in CHANGES:
         found.changed.add(name)

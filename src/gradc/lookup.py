@@ -37,6 +37,17 @@ def defaults_of(function: FunctionType) -> list[tuple[str, Any]]:
     return [*zip(names, values, strict=True), *(function.__kwdefaults__ or {}).items()]
 
 
+def is_special(name: str) -> bool:
+    """Whether Python itself may call the method of this name."""
+    return name.startswith("__") and name.endswith("__")
+
+
+def methods_in(kind: type) -> dict[str, list[FunctionType]]:
+    """The methods that the class defines, by name, with their functions."""
+    made = {name: functions_in(each) for name, each in vars(kind).items()}
+    return {name: functions for name, functions in made.items() if functions}
+
+
 def functions_in(found: Any) -> list[Any]:
     """The functions of the user in an entry of a class."""
     kind, each = type(found), [found]
@@ -46,11 +57,10 @@ def functions_in(found: Any) -> list[Any]:
         each = [found.__func__]
     elif issubclass(kind, (cached_property, partialmethod)):
         each = [found.func]
-    made = [function for function in each if type(function) is FunctionType]
-    return [function for function in made if not _is_generated(function)]
+    return [function for function in each if type(function) is FunctionType]
 
 
-def _is_generated(function: FunctionType) -> bool:
+def is_generated(function: FunctionType) -> bool:
     """Whether dataclasses or attrs wrote it: it reads all fields, most of no concern."""
     code = function.__code__
     of_dataclass = code.co_filename == "<string>" and "__create_fn__" in code.co_qualname

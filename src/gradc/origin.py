@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from .tracer.layout import own_attribute
+
 FOREIGN = ("gradc", "numpy")
 """Packages in whose code nothing is read that a user changes."""
 
@@ -22,5 +24,5 @@ def is_library(name: str | None) -> bool:
 
 def is_installed(name: str) -> bool:
     """Whether users have the module from others: its numbers may be set, its code is not read."""
-    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    file = str(own_attribute(sys.modules.get(name), "__file__"))
     return "site-packages" in file or "dist-packages" in file

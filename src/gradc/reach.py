@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import sys
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+from contextvars import ContextVar
+from enum import Enum
+from functools import cached_property, lru_cache, partial
+from threading import local
 from types import (
     CellType,
     FunctionType,
@@ -15,16 +20,19 @@ from types import (
     ModuleType,
 )
 from typing import Any
+from weakref import ProxyTypes, ref
 
 import numpy as np
 
-from .codes import names_in
-from .lookup import code_of, contents, defaults_of, dict_of, functions_in
+from . import holders
+from .codes import MATCHED, names_in
+from .codes import Names as Naming
+from .lookup import code_of, contents, defaults_of, dict_of, is_generated, is_special, methods_in
 from .module import Module
 from .module.tree import OWN
 from .optimizer import LRScheduler, Optimizer
 from .origin import is_foreign, is_installed, is_library
-from .reads import Attributes, Elements, Keys, Names, Other, Read
+from .reads import Attributes, Elements, Keys, Members, Names, Other, Read
 from .tracer.grad_manager import GradManager
 from .tracer.layout import ABSENT, own_attribute
 from .tracer.structure import is_plain
@@ -36,20 +44,15 @@ LARGEST = 1_000
 DEEPEST = 6
 ROUNDS = 4
 
-CALLED = {
-    *("__call__", "forward", "backward"),
-    *("__getattr__", "__getattribute__", "__get__", "__getitem__", "__contains__", "__len__"),
-    *("__iter__", "__next__", "__enter__", "__exit__", "__bool__", "__int__", "__float__"),
-    *("__index__", "__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
-    *("__neg__", "__abs__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"),
-    *("__truediv__", "__rtruediv__", "__floordiv__", "__mod__", "__pow__", "__rpow__"),
-    *("__matmul__", "__rmatmul__", "__array__", "__str__", "__format__"),
-}
-"""Methods that are called without being named."""
+CALLED = {"forward", "backward"}
+"""Methods that are called without being named, beside those that Python itself calls."""
 
 CONSTRUCTORS = {"__init__", "__post_init__"}
+"""Methods that change what is new."""
 
 DESCRIPTORS = (property, classmethod, staticmethod, FunctionType, MemberDescriptorType)
+
+CODE_OF_TEXTS = {"eval", "exec"}
 
 PARTS = ("__code__", "__defaults__", "__kwdefaults__")
 """What a function is made of, which tools that reload sources put in place of what it was."""
@@ -73,7 +76,7 @@ class Reach:
     and what gives their values; `lacking` are names that would hide what is read, where they are
     not; `containers` are lists and dicts, `arrays` what holds numbers; `seen` are all objects by
     identity. `effects` are things that the code may change though it never reads them, and `lines`
-    says where in the code names stand.
+    says where in the code names stand. `unseen` says what the code does that cannot be looked at.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any]) -> None:
@@ -89,12 +92,18 @@ class Reach:
             known = self._known()
             self._begin()
             for each in roots:
-                self._visit(each, "", 0)
+                self.visit(each, "", 0)
             self._visit_appended()
             if self._known() == known:
                 break
         for space, names in self._globals.values():
-            self._read(space, "", names)
+            self.read(space, "", names)
+        for space, names in self._missing.values():
+            self._lack(space, "", names)
+
+    def named(self) -> set[str]:
+        """The attributes and methods that the code names which was found so far."""
+        return self._attributes | self._methods
 
     def _known(self) -> int:
         sets = (self._attributes, self._methods, self._changed, self._appended, self._asked)
@@ -110,14 +119,18 @@ class Reach:
         self.effects: list[tuple[str, tuple[str, ...], Read]] = []
         self.modules: list[Module] = []
         self.optimizers: list[Optimizer] = []
+        self.unseen: str | None = None
         self._globals: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        self._missing: dict[int, tuple[dict[str, Any], set[str]]] = {}
         self._classes: dict[type, set[str]] = {}
-        self._called: set[tuple[type, int]] = set()
+        self._called: set[tuple[type, bool]] = set()
         self._to_append: list[tuple[str, Any]] = []
         self._only_changed = False
 
-    def _visit(self, value: Any, label: str, depth: int) -> None:
-        if id(value) in self.seen or depth > DEEPEST or is_plain(value):
+    def visit(self, value: Any, label: str, depth: int) -> None:
+        """Go through what is found under `label`, so many steps from the function."""
+        plain = is_plain(value) and not issubclass(type(value), Enum)
+        if plain or id(value) in self.seen or depth > DEEPEST:
             return
         self.seen[id(value)] = value
         for kinds, follow in _FOLLOWED:
@@ -129,18 +142,20 @@ class Reach:
         self._only_changed = True
         while self._to_append:
             label, value = self._to_append.pop()
-            self._visit(value, label, 1)
+            self.visit(value, label, 1)
 
     # ---- functions
 
     def _function(self, function: FunctionType, label: str, depth: int) -> None:
         if is_foreign(function):
             return
+        if is_generated(function):
+            for each in [each for cell in function.__closure__ or () for each in contents(cell)]:
+                if type(each) is FunctionType:  # gives the default of a field
+                    self.visit(each, label, depth)
+            return
         code = function.__code__
-        if code is not self._body:
-            parts = PARTS if function.__kwdefaults__ else PARTS[:2]
-            read = Attributes(function, parts)
-            self.namespaces.append((f"{label or function.__name__}.", parts, read))
+        self._parts_of(function, label)
         names = names_in(code, code is self._body)
         for name, line in names.lines.items():
             self.lines.setdefault(name, line)
@@ -148,22 +163,56 @@ class Reach:
         self._methods |= names.methods
         self._appended |= names.appended
         self._asked |= names.asked
-        if function.__name__ not in CONSTRUCTORS:  # they change what is new
+        if function.__name__ not in CONSTRUCTORS:
             self._changed |= names.changed_attributes
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell, function, depth)
+        self._variables_of(function, names, depth)
+        for place in sorted(names.imported):
+            self._imported(*place, function.__globals__, depth)
+        for name, each in defaults_of(function):
+            self.visit(each, name, depth)
+        self.visit(function.__dict__.get("__wrapped__"), label, depth)
+        self._attributes_in(function.__dict__, f"{label or function.__name__}.", depth)
+
+    def _parts_of(self, function: FunctionType, label: str) -> None:
+        """Read what the function is made of; defaults that are added later stand for nothing."""
+        parts = [name for name in PARTS if getattr(function, name)]
+        named = f"{label or function.__name__}."
+        self.namespaces.append((named, tuple(parts), Attributes(function, parts)))
+        self.read(function.__kwdefaults__, named, function.__kwdefaults__ or ())
+
+    def _variables_of(self, function: FunctionType, names: Naming, depth: int) -> None:
+        """Read the variables of its module that it names, and the builtins that these may hide."""
         space = function.__globals__
         listed = self._globals.setdefault(id(space), (space, set()))[1]
         of_module = names.globals & space.keys()
         for name in (names.variables | names.changed) & of_module:
             listed.add(name)
-            self._visit(space[name], name, depth)
+            self.visit(space[name], name, depth)
         self._to_append += [(each, space[each]) for each in names.appended & of_module]
         self._absent(space, "", names.changed & names.globals)
-        for name, each in defaults_of(function):
-            self._visit(each, name, depth)
-        self._visit(function.__dict__.get("__wrapped__"), label, depth)
-        self._attributes_in(function.__dict__, f"{label or function.__name__}.", depth)
+        beyond = (names.globals & names.variables) - of_module
+        self._missing.setdefault(id(space), (space, set()))[1].update(beyond)
+        built_in = vars(builtins)
+        self._globals.setdefault(id(built_in), (built_in, set()))[1].update(
+            beyond & built_in.keys()
+        )
+        if beyond & CODE_OF_TEXTS:
+            self.unseen = "runs code that is a text (eval or exec)"
+
+    def _imported(self, level: int, name: str, space: dict[str, Any], depth: int) -> None:
+        """Visit a module that is imported inside, and all around it."""
+        if level:
+            package = str(space.get("__package__") or "").split(".")
+            name = ".".join([*package[: len(package) - level + 1], *filter(None, [name])])
+        parts = name.split(".")
+        for count in range(1, len(parts) + 1):
+            whole = ".".join(parts[:count])
+            found = sys.modules.get(whole)
+            if found is not None and not is_library(whole):
+                self.read(sys.modules, "", [whole])
+            self.visit(found, whole, depth)
 
     def _cell(self, name: str, cell: CellType, function: FunctionType, depth: int) -> None:
         names = names_in(function.__code__, function.__code__ is self._body)
@@ -175,51 +224,65 @@ class Reach:
             return
         taken = self.cells.get(name, cell) is not cell
         self.cells[f"{name} of {function.__qualname__} {id(cell)}" if taken else name] = cell
-        self._visit(cell.cell_contents, name, depth)
+        self.visit(cell.cell_contents, name, depth)
 
     def _method(self, method: MethodType, label: str, depth: int) -> None:
-        self._visit(method.__self__, label, depth)
-        self._visit(method.__func__, label, depth)
+        self.visit(method.__self__, label, depth)
+        self.visit(method.__func__, label, depth)
 
     def _partial(self, value: partial[Any], label: str, depth: int) -> None:
         for each in (value.func, value.args, value.keywords):
-            self._visit(each, label, depth)
+            self.visit(each, label, depth)
 
     # ---- what gradc knows
 
     def _module(self, module: Module, label: str, depth: int) -> None:
         self.modules.append(module)
-        for each in module.modules():
-            self.seen[id(each)] = each
+        around = [each for each in module.modules() if each is module or id(each) not in self.seen]
+        self.seen.update((id(each), each) for each in around)
+        for each in around:
             kind = type(each)
             self._class_attributes(kind, kind.__name__, depth)
-            self._methods_of(kind, depth, CALLED)
+            self._methods_of(kind, depth)
+            self._members_of(each)
             for name, value in vars(each).items():
                 if name in OWN:
                     for hook in value.values():
-                        self._visit(hook, f"a hook of {kind.__name__}", depth)
+                        self.visit(hook, f"a hook of {kind.__name__}", depth)
                 elif name in self._attributes or not isinstance(value, (list, tuple, dict)):
-                    self._visit(value, f"{kind.__name__}.{name}", depth)
+                    self.visit(value, f"{kind.__name__}.{name}", depth)
+
+    def _members_of(self, module: Module) -> None:
+        """Read what the code names of the attributes: they may be set past the module's own way."""
+        space, kind = vars(module), type(module)
+        by_gradc: Any = _named_by_gradc
+        named = self._attributes | self._methods | by_gradc(kind)
+        held = {name for name, each in space.items() if isinstance(each, (Tensor, Module))}
+        names = sorted(space.keys() & named | held)
+        if names:
+            read = Members(space, names)
+            listed = (*names, "the number of attributes")
+            self.namespaces.append((f"{kind.__name__}.", listed, read))
 
     def _manager(self, manager: GradManager, label: str, depth: int) -> None:
         for tensor in manager.attached_tensors():
             for each in manager.callbacks_of(tensor) or ():
-                self._visit(each, f"a callback of {label}", depth)
-        self._object(manager, label, depth)
+                self.visit(each, f"a callback of {label}", depth)
+        self.object_(manager, label, depth)
 
     def _optimizer(self, optimizer: Optimizer, label: str, depth: int) -> None:
         self.optimizers.append(optimizer)
-        self._object(optimizer, label, depth)
+        self.object_(optimizer, label, depth)
 
     def _schedule(self, schedule: LRScheduler, label: str, depth: int) -> None:
-        self._visit(schedule.optimizer, label, depth)
-        self._object(schedule, label, depth)
+        self.visit(schedule.optimizer, label, depth)
+        self.object_(schedule, label, depth)
 
     # ---- other objects
 
     def _container(self, value: Any, label: str, depth: int) -> None:
         if type(value).__module__ not in BUILT_IN:
-            self._object(value, label, depth)
+            self.object_(value, label, depth)
         if len(value) > LARGEST:
             return
         if not isinstance(value, (tuple, frozenset)):
@@ -233,35 +296,44 @@ class Reach:
                 self.containers.append((label, tuple([f"[{each!r:.40}]" for each in keys]), read))
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, each in items:
-            self._visit(each, f"{label}[{key!r}]", depth)
+            self.visit(each, f"{label}[{key!r}]", depth)
 
     def _array(self, value: Any, label: str, depth: int) -> None:
         self.arrays.append((label, value))
         if type(value) not in ARRAYS:
-            self._object(value, label, depth)
+            self.object_(value, label, depth)
         if isinstance(value, np.ndarray) and value.dtype.hasobject and value.size <= LARGEST:
             for each in value.flat:
-                self._visit(each, label, depth)
+                self.visit(each, label, depth)
 
     def _python_module(self, value: ModuleType, label: str, depth: int) -> None:
-        if is_library(value.__name__):
-            return
         space = vars(value)
-        names = (self._attributes | self._methods) & space.keys()
-        if is_installed(value.__name__):
+        named = (self._attributes | self._methods) & space.keys()
+        names = named
+        if is_library(value.__name__):
+            names = set()
+        elif is_installed(value.__name__):
             names = {each for each in names if is_plain(space[each])}
-        self._read(space, f"{label}.", names)
-        self._absent(space, f"{label}.", self._changed)
+        else:
+            self.visit(space.get("__getattr__"), f"{label}.__getattr__", depth)
+            self._lack(space, f"{label}.", self._asked)
+            self._absent(space, f"{label}.", self._changed)
+        self.read(space, f"{label}.", named)
         for name in sorted(names):
-            self._visit(space[name], f"{label}.{name}", depth)
+            self.visit(space[name], f"{label}.{name}", depth)
 
     def _class(self, value: type, label: str, depth: int) -> None:
         self._class_attributes(value, label, depth)
+        if MATCHED in self._attributes:
+            self._attributes |= {*own_attribute(value, MATCHED, ())}
         if not is_installed(value.__module__):
-            self._methods_of(value, depth, CALLED | CONSTRUCTORS)
+            self._methods_of(value, depth, constructed=True)
         if not is_library(type(value).__module__):
             self._class_attributes(type(value), type(value).__name__, depth)
-            self._methods_of(type(value), depth, CALLED)
+            self._methods_of(type(value), depth)
+        if issubclass(value, Enum):
+            for each in value.__members__.values():
+                self.visit(each, f"{label}.{each.name}", depth)
 
     def _class_attributes(self, value: type, label: str, depth: int) -> set[str]:
         """Read what the class has of the names; gives which these are."""
@@ -269,33 +341,44 @@ class Reach:
             return self._classes[value]
         found = self._classes[value] = set()
         named = self._attributes | self._methods | self._changed
+        if (
+            not is_library(value.__module__)
+            and type(value).__getattribute__ is type.__getattribute__
+        ):
+            self.namespaces.append((f"{label}.", ("__mro__",), Attributes(value, ("__mro__",))))
         for kind in reversed(value.__mro__):
             space = vars(kind)
             own = not is_library(kind.__module__)
-            names = (named | CALLED if own else named) & space.keys()
+            names = named & space.keys()
             if own:
-                self._read(space, f"{label}.", names)
+                names |= {n for n, each in space.items() if _is_called(n) and _is_method(each)}
+                self.read(space, f"{label}.", names)
                 self._lack(space, f"{label}.", found | self._asked)
                 self._absent(space, f"{label}.", self._changed)
                 appended = self._appended & space.keys()
                 self._to_append += [(f"{label}.{n}", space[n]) for n in appended]
                 for name in sorted(names):
                     if not issubclass(type(space[name]), DESCRIPTORS):
-                        self._visit(space[name], f"{label}.{name}", depth)
+                        self.visit(space[name], f"{label}.{name}", depth)
             found |= {each for each in names if type(space[each]) is not cached_property}
         return found
 
-    def _object(self, value: Any, label: str, depth: int) -> None:
+    def object_(self, value: Any, label: str, depth: int) -> None:
+        """Go through the attributes of an object that the code names."""
         kind, space = type(value), dict_of(value)
         label = f"{label or kind.__name__}."
         if space is not None:
-            self._visit(space.get("__wrapped__"), label[:-1], depth)
+            self.visit(space.get("__wrapped__"), label[:-1], depth)
         if is_foreign(kind):
             if space is not None and "__wrapped__" in space:
                 self._attributes_in(space, label, depth)
             return
         found = self._class_attributes(kind, kind.__name__, depth)
-        self._methods_of(kind, depth, CALLED)
+        self._methods_of(kind, depth)
+        if hasattr(kind, "__next__") and (
+            is_library(kind.__module__) or is_installed(kind.__module__)
+        ):
+            return self.cannot_see(value, label[:-1], depth)
         if space is not None:
             if vars(object)["__getattribute__"] is kind.__getattribute__:
                 kept = ("__class__", "__dict__")
@@ -311,12 +394,12 @@ class Reach:
         names = named & space.keys()
         if "__wrapped__" in space:
             names = {each for each in names - WRAPPER if not each.startswith("_")}
-        self._read(space, label, names)
+        self.read(space, label, names)
         self._lack(space, label, named & {*found, *self._asked})
         self._absent(space, label, self._changed)
         self._to_append += [(label + n, space[n]) for n in self._appended & space.keys()]
         for name in sorted(names):
-            self._visit(space[name], f"{label}{name}", depth)
+            self.visit(space[name], f"{label}{name}", depth)
 
     def _slots(self, value: Any, label: str, named: set[str]) -> None:
         listed = {
@@ -330,24 +413,32 @@ class Reach:
         if names:
             self.namespaces.append((label, names, Attributes(value, names)))
             for name in names:
-                self._visit(held[name], f"{label}{name}", 1)
+                self.visit(held[name], f"{label}{name}", 1)
         unset = tuple(sorted((listed & self._asked) - set(names)))
         if unset:
             self.namespaces.append((label, unset, Other(partial(_slots_in, value, unset))))
 
-    def _methods_of(self, value: type, depth: int, always: set[str]) -> None:
-        if (value, len(always)) in self._called:
+    def _methods_of(self, value: type, depth: int, constructed: bool = False) -> None:
+        if (value, constructed) in self._called:
             return
-        self._called.add((value, len(always)))
+        self._called.add((value, constructed))
+        named = self._methods | self._attributes
         for kind in value.__mro__:
             if not is_library(kind.__module__):
-                for name in (self._methods | self._attributes | always) & vars(kind).keys():
-                    for each in functions_in(vars(kind)[name]):
-                        self._visit(each, name, depth)
+                for name, functions in methods_in(kind).items():
+                    called = _is_called(name) and (constructed or name not in CONSTRUCTORS)
+                    for each in functions if called or name in named else ():
+                        self.visit(each, name, depth)
+
+    def cannot_see(self, value: Any, label: str, depth: int) -> None:
+        """Note that `value`, which changes in ways of its own, is read."""
+        kind = type(value).__name__
+        self.unseen = f"reads {label or 'an argument'}, a {kind}, whose changes cannot be seen"
 
     # ---- what is read and what may be changed
 
-    def _read(self, space: Any, label: str, names: Iterable[str]) -> None:
+    def read(self, space: Any, label: str, names: Iterable[str]) -> None:
+        """Note that `names` are read in `space`."""
         listed = tuple(sorted(names))
         if listed:
             self.namespaces.append((label, listed, Names(space, listed)))
@@ -370,6 +461,26 @@ def _slots_in(value: Any, names: Iterable[str]) -> list[Any]:
     return [own_attribute(value, each, Missing) for each in names]
 
 
+def _is_called(name: str) -> bool:
+    return name in CALLED or is_special(name)
+
+
+def _is_method(value: Any) -> bool:
+    return issubclass(type(value), (FunctionType, classmethod, staticmethod, property))
+
+
+@lru_cache(1_000)
+def _named_by_gradc(kind: type[Module]) -> set[str]:
+    """The attributes that the methods of gradc name which the class has: their code is not read."""
+    found = set()
+    for each in kind.__mro__:
+        if issubclass(each, Module) and each is not Module and is_foreign(each):
+            for name, functions in methods_in(each).items():
+                for function in () if name in CONSTRUCTORS else functions:
+                    found |= names_in(function.__code__).attributes
+    return found
+
+
 def _nothing(*_: Any) -> None:
     return None
 
@@ -387,5 +498,12 @@ _FOLLOWED: tuple[tuple[Any, Callable[[Reach, Any, str, int], None]], ...] = (
     (ARRAYS, Reach._array),
     (ModuleType, Reach._python_module),
     (type, Reach._class),
-    (object, Reach._object),
+    (ref, holders.weak),
+    (ProxyTypes, Reach.cannot_see),
+    (ContextVar, holders.context_variable),
+    (holders.VIEWS, holders.view),
+    (local, holders.local_),
+    (holders.WRAPPED, holders.wrapped),
+    (holders.CACHED, holders.cached),
+    (object, Reach.object_),
 )

@@ -7,6 +7,7 @@ from operator import attrgetter, is_, itemgetter
 from types import CellType
 from typing import Any
 
+from .tracer.layout import TRACES
 from .tracer.straight import Straight
 
 MANY = 16
@@ -76,6 +77,20 @@ class Names(Read):
         space = code.constant(self._space)
         for name, value in zip(self._names, then, strict=True):
             yield f"{space}[{name!r}] is {code.constant(value)}"
+
+
+class Members(Names):
+    """Attributes in the `__dict__` of an object, and how many there are: a new one may hide one."""
+
+    def __call__(self) -> tuple[Any, ...]:
+        """What they stand for now, and their number."""
+        return (*super().__call__(), len(self._space) - (TRACES in self._space))
+
+    def unchanged(self, code: Straight, then: Sequence[Any]) -> Iterator[str]:
+        """One comparison for each."""
+        space = code.constant(self._space)
+        yield f"len({space}) - ({TRACES!r} in {space}) == {then[-1]}"
+        yield from super().unchanged(code, then[:-1])
 
 
 class Attributes(Read):

@@ -17,6 +17,7 @@ from .module.tree import OWN, Changes
 from .reach import Missing, Reach
 from .reads import Cells, Other, Read
 from .tracer.grad_manager import GradManager
+from .tracer.layout import TRACES
 from .tracer.straight import Straight
 from .tracer.structure import same_plain
 from .tracer.tensor import Tensor
@@ -133,7 +134,7 @@ class Surroundings:
         self._reads = [(each.read, each.values) for each in read]
         self._lacking = [(each.keys(), frozenset(names)) for _, names, each in reach.lacking]
         self._elements = [Contents(*each, reach.lines) for each in reach.arrays]
-        self.large = self._large_arrays()
+        self.unseen = reach.unseen or self._large_arrays()
         self._modules = reach.modules
         self._changes = Changes.count
         self._state = list(self._state_of_modules())
@@ -239,6 +240,8 @@ class Surroundings:
         for root in self._modules:
             for module in root.modules():
                 for name, value in vars(module).items():
+                    if name == TRACES:
+                        continue
                     kept = list(value.values()) if name in OWN else value
                     yield from _flat(f"{type(module).__name__}.{name}", kept)
 

@@ -107,8 +107,8 @@ def recorded(
     if outcome is not None:
         if changed:
             reason = f"changes Python state: {changed}"
-        elif surroundings.large:
-            reason = surroundings.large
+        elif surroundings.unseen:
+            reason = surroundings.unseen
         elif unknown := _unnamed_manager(trace, surroundings):
             reason = unknown
         elif random_states(surroundings.objects()) != drawn:
@@ -121,6 +121,7 @@ def recorded(
     replay = None
     if outcome is not None and reason is None:
         replay = Replay(outcome, len(call.tensors))
+        surroundings = Surroundings(function, call.objects)  # with what was made meanwhile
     else:
         surroundings.leave_arrays()
     trace.forget()
