@@ -89,6 +89,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
     in_memory |= spread_apart(order)
     in_memory |= seen_from_many_places(order, in_memory)
     rounds = FEW_ROUNDS if len(order) > LONG else len(order)
+    left = len(set(order) - in_memory)
     while True:
         lowering = Lowering(in_memory)
         found = homes(order, outputs, lowering) if target.language == "c" else {}
@@ -100,7 +101,10 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
             more = _worth_storing(clustering, lowering) - in_memory if rounds > 0 else set()
             if not more:
                 return Fused(_steps(clustering, found), lowering, found)
+        # Each round stores something more, so that there are no more rounds than nodes.
         in_memory |= more
+        left, before = len(set(order) - in_memory), left
+        assert left < before, f"what is stored already is asked for again: {sorted(map(str, more))}"
 
 
 def _clustered(order: Sequence[Node], lowering: Lowering, found: Mapping[Node, Home]) -> Clustering:
@@ -175,7 +179,8 @@ def _stored_for(node: Node, lowering: Lowering, target: Target) -> set[Node]:
     """What the kernel of the contraction `node` asks to lie in memory, and does not yet."""
     made = implicit_in(node, lowering, target)
     if made is None:
-        return {_readable(each) for each in node.inputs if not _is_readable(each, lowering)}
+        lacks = (each for each in node.inputs if not _is_readable(each, lowering))
+        return {_readable(each, lowering) for each in lacks}
     left = {_base(node.inputs[0], lowering)} if made.a is None else set()
     wanted = made.stored | {each for each in left if each.op.kind in COMPUTED}
     lacks = (each for each in wanted if each not in lowering.in_memory)
@@ -194,15 +199,18 @@ def _is_readable(node: Node, lowering: Lowering) -> bool:
     return not _is_computed(node, lowering) and matrix(node, lowering) is not None
 
 
-def _readable(node: Node) -> Node:
-    """What to store so that a product can read `node`.
+def _readable(node: Node, lowering: Lowering) -> Node:
+    """What to store, and is not yet, so that a product can read `node`.
 
     The deepest value that will do, but rather one whose last axis is no shorter than a few lanes.
+    What lies below a stored value is not seen through that, whether it is stored or not.
     """
     chain = [node]
     while chain[-1].op.kind == "movement" and len(chain[-1].inputs) == 1:
         (source,) = chain[-1].inputs
         if source.type.size != node.type.size or source.op.kind == "source":
+            break
+        if source in lowering.in_memory:
             break
         chain.append(source)
     fits = [each for each in reversed(chain) if matrix(node, Lowering({each})) is not None]

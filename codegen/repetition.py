@@ -145,10 +145,15 @@ def runs(line: Line) -> list[Run]:
     found: list[Run] = []
     for window in WINDOWS:
         for period in _periods(kinds, free, window):
+            behind = 0
             for start, stop in _stretches(kinds, free, period):
-                run = Run(start, period, (stop - start) // period)
-                found.append(run)
-                free[start : run.stop] = False
+                # The last segment of one stretch may be where the next one of its period begins.
+                run = Run(max(start, behind), period, (stop - max(start, behind)) // period)
+                if run.count >= LEAST_SEGMENTS:
+                    assert free[run.start : run.stop].all(), "runs overlap"
+                    found.append(run)
+                    free[run.start : run.stop] = False
+                    behind = run.stop
     return found
 
 

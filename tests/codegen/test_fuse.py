@@ -1,10 +1,12 @@
 """Fusion: which nodes share a kernel, and what is never stored or computed twice."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from contract.compute import leaf
+from gradc.codegen import fuse as fusion
 from gradc.codegen.fuse import cost, fuse, matrix
 from gradc.codegen.item import values_below
 from gradc.codegen.kernel import Kernel, Let, Memory, Product, Program, memories_of
@@ -287,3 +289,31 @@ def test_reductions_take_the_places_in_order(size: int, padding: int) -> None:
 def asks_by_steps(value: object) -> bool:
     conditions = value.conditions if isinstance(value, Load | Select) else ()
     return any(isinstance(each, Stride) for each in conditions)
+
+
+def patches(rank: int, out: int, size: int, places: int, batch: int) -> Graph:
+    """Patches of an image, their channels last, as in a vision transformer."""
+    image = leaf(0, (batch, 3, *(places * size,) * rank), float32)
+    weight = leaf(1, (out, 3, *(size,) * rank), float32)
+    convolution = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
+
+    def function(x: Node, w: Node) -> Node:
+        made = composed(convolution, x, w, None, size)
+        lines = movement.reshape(made, (batch, out, places**rank))
+        return reduction.sum(e.tanh(movement.transpose(lines, (0, 2, 1))), (0, 1, 2))
+
+    return with_gradients(function, image, weight)
+
+
+def test_products_that_read_one_value_in_several_orders_have_their_operands() -> None:
+    """Two of them ask for it in two orders; the second lies below the first, and is not seen."""
+    for rank, out, size, batch in itertools.product((1, 2, 3), (2, 5, 17), (1, 2, 3), (1, 2)):
+        for places in (2, 16 if rank == 1 else 4):
+            assert program(patches(rank, out, size, places, batch)).launches
+
+
+def test_what_is_stored_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(e.exp(e.sin(leaf(0, (64,), float32))))
+    monkeypatch.setattr(fusion, "operands_to_store", lambda *_: set(graph.outputs))
+    with pytest.raises(AssertionError, match=r"is asked for again: .*exp"):
+        fuse(graph.outputs, graph.nodes())

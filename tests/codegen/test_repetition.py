@@ -1,7 +1,10 @@
 """Where operators repeat: the runs of equal segments in the order of a graph."""
 
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from contract.compute import leaf
 from gradc.codegen.repetition import LEAST_SEGMENTS, Line, Run, runs
@@ -10,6 +13,8 @@ from gradc.tracer.ir import Node, topological
 from gradc.tracer.ops import contraction, movement
 from gradc.tracer.ops import elementwise as e
 from graphs.build import with_gradients
+from hypothesis import given
+from hypothesis import strategies as st
 
 X = leaf(0, (3, 3), float64)
 W = leaf(1, (3, 3), float64)
@@ -65,6 +70,42 @@ def test_runs_do_not_overlap() -> None:
     graph = with_gradients(lambda x, w: steps(25, x) * w, X, W)
     made = sorted(runs(Line(graph.nodes())), key=lambda run: run.start)
     assert all(a.stop <= b.start for a, b in pairwise(made))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 3), min_size=1, max_size=6),
+            st.integers(1, 14),
+            st.lists(st.integers(0, 3), max_size=6),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_runs_are_equal_segments_apart(pieces: list[tuple[list[int], int, list[int]]]) -> None:
+    """Also where a loop goes over into another one of the same period."""
+    kinds = [kind for body, count, between in pieces for kind in [*body * count, *between]]
+    assert_runs_are_right(kinds)
+
+
+def test_a_loop_may_go_on_with_another_operator_in_its_body() -> None:
+    """What is left of the body is equal on both sides, and belongs to one run alone."""
+    body = list(range(7))
+    for changed in range(7):
+        other = [*body[:changed], 9, *body[changed + 1 :]]
+        assert len(assert_runs_are_right([*body * 12, *other * 12])) == 2, changed
+
+
+def assert_runs_are_right(kinds: list[int]) -> list[Run]:
+    line: Any = SimpleNamespace(kinds=np.array(kinds, dtype=np.int64))
+    made = sorted(runs(line), key=lambda run: run.start)
+    assert all(a.stop <= b.start for a, b in pairwise(made)), (kinds, made)
+    for run in made:
+        assert run.count >= LEAST_SEGMENTS
+        segments = [kinds[at : at + run.period] for at in range(run.start, run.stop, run.period)]
+        assert all(each == segments[0] for each in segments), (kinds, run)
+    return made
 
 
 def test_what_each_segment_reads_is_found_for_all_at_once() -> None:
