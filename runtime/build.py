@@ -2,19 +2,21 @@
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from shlex import join
 
 from ..tracer.errors import GradcError
 from .cache import Cache
+from .cpu import usable_cores
 from .digest import digest
+from .faults import disk_fault, is_passing, passing_fault
 from .store import keep_failed
 from .toolchain import Toolchain
 
 SOURCE, LIBRARY, LOG = "source.c", "library.so", "build.log"
 SECONDS = 300.0
 SHOWN_LINES = 8  # of what the compiler said
-# Faults of the disk, which a compiler reports in words; another folder may do.
-DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 class CompileError(GradcError, RuntimeError):
@@ -24,9 +26,7 @@ class CompileError(GradcError, RuntimeError):
         errors = [line for line in log.splitlines() if "error" in line] or log.splitlines()
         said = "\n".join(f"  {line}" for line in errors[:SHOWN_LINES])
         super().__init__(
-            f"{reason}\n{said}\n"
-            f"The command was: {' '.join(command)}\n"
-            f"The source is kept: {source_path}"
+            f"{reason}\n{said}\nThe command was: {join(command)}\nThe source is kept: {source_path}"
         )
         self.command = command
         self.log = log
@@ -50,13 +50,17 @@ def compile_library(
     """Compile a source in a folder of the cache's; raises CompileError, or OSError for the disk."""
     (folder / SOURCE).write_bytes(source.encode())
     command, status, log = _compiled(toolchain, folder, timeout, units)
-    (folder / LOG).write_bytes(f"{' '.join(command)}\n{log}".encode())
+    if folder.is_dir():
+        (folder / LOG).write_bytes(f"{join(command)}\n{log}".encode())
     library = folder / LIBRARY
     if status == 0 and library.exists():
         return library
-    for fault in DISK_FAULTS:
-        if os.strerror(fault) in log:
-            raise OSError(fault, os.strerror(fault), str(folder))
+    if not folder.is_dir():  # removed by somebody: nothing is known of the source
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    if status and (fault := disk_fault(log)):
+        raise OSError(fault, os.strerror(fault), str(folder))
+    if status and (passing := passing_fault(log)):
+        raise passing
     reason = {
         None: f"the C compiler gave no result within {timeout:g} s",
         0: "the C compiler made no library",
@@ -71,13 +75,15 @@ def _compiled(
     if units == 1:
         command = toolchain.command_line(SOURCE, library=LIBRARY)
         return command, *_run(command, folder, timeout)
-    from concurrent.futures import ThreadPoolExecutor
+    from .command import run_commands
 
     objects = [f"unit{number}.o" for number in range(units)]
     commands = [toolchain.unit_line(SOURCE, *each) for each in enumerate(objects)]
-    with ThreadPoolExecutor(min(units, os.cpu_count() or 1)) as pool:
-        last_first = pool.map(lambda each: _run(each, folder, timeout), commands[::-1])
-        ended = list(last_first)[::-1]  # the last one has the entry too, and takes longest
+    # The last one has the entry too, and takes longest, so it begins.
+    last_first = run_commands(
+        commands[::-1], usable_cores(), lambda each: _run(each, folder, timeout)
+    )
+    ended = last_first[::-1]
     for command, (status, log) in zip(commands, ended, strict=True):
         if status != 0:
             return command, status, log
@@ -88,7 +94,7 @@ def _compiled(
     return command, status, "".join([*(said for _, said in ended), log])
 
 
-def _run(command: list[str], folder: Path, timeout: float) -> tuple[int | None, str]:
+def _run(command: Sequence[str], folder: Path, timeout: float) -> tuple[int | None, str]:
     """The exit status (None if the time ran out) and what was said.
 
     Relative names keep the folder's path out of the library; TMPDIR keeps the compiler's own files
@@ -101,6 +107,8 @@ def _run(command: list[str], folder: Path, timeout: float) -> tuple[int | None, 
     try:
         ended = run_command(command, folder, timeout, TMPDIR=str(folder))
     except OSError as error:
+        if is_passing(error) or not folder.is_dir():
+            raise
         return 127, f"error: {command[0]} cannot be run: {error.strerror}"
     except subprocess.TimeoutExpired:
         return None, ""

@@ -2,7 +2,8 @@
 
 The folder is GRADC_CACHE_DIR, else $XDG_CACHE_HOME/gradc, else ~/.cache/gradc, else a folder of the
 user's own in the temporary folder. Where it is not usable (read only, full, or others can write it)
-this process goes on in a temporary folder of its own, with one warning and the same results.
+this process goes on in a temporary folder of its own, with one warning and the same results. It is
+tried again for each program: disks become free, and folders come back.
 """
 
 import os
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .digest import key_of
+from .faults import is_passing
 from .locks import exclusive
-from .store import LOCKS, PRIVATE, Entry, Store, discard, is_trusted
+from .store import LOCKS, Entry, Store, discard, own_folder
 
 FORMAT = 1  # of the layout in store.py; part of every key
 Parts = Mapping[str, Any]
@@ -47,7 +49,7 @@ class Cache:
         self.root = root
         self._shared = Store(root)
         self._private: tuple[int, Store] | None = None  # with the process that made it
-        self._unusable = False
+        self._warned = False
 
     def find(self, key: str) -> Path | None:
         """The artifact of a key, or None; damaged and untrusted ones don't count."""
@@ -67,8 +69,9 @@ class Cache:
         return self._first(lambda store: store.read_document(kind, name))
 
     def write_document(self, kind: str, name: str, content: Mapping[str, Any]) -> None:
-        """Remember a small JSON document."""
-        self._write(lambda store: store.write_document(kind, name, content))
+        """Remember a small JSON document, where that can be done: nothing depends on it."""
+        with suppress(OSError):
+            self._write(lambda store: store.write_document(kind, name, content))
 
     def documents(self, kind: str) -> list[dict[str, Any]]:
         """All documents of a kind, for people."""
@@ -96,16 +99,27 @@ class Cache:
             yield self._private[1]
 
     def _write(self, write: Callable[[Store], T]) -> T:
-        if not self._unusable:
+        """What `write` gives for the shared store, or else for a private one.
+
+        Where no process, memory or file is to be had, another folder does not help: that is raised.
+        """
+        try:
+            self._shared.prepare()
             try:
+                return write(self._shared)
+            except FileNotFoundError:  # somebody has removed what was being made
                 self._shared.prepare()
                 return write(self._shared)
-            except OSError as error:
-                self._give_up(error)
+        except OSError as error:
+            if is_passing(error):
+                raise
+            self._warn(error)
         return write(self._make_private())
 
-    def _give_up(self, error: OSError) -> None:
-        self._unusable = True
+    def _warn(self, error: OSError) -> None:
+        if self._warned:
+            return
+        self._warned = True
         warnings.warn(
             f"the build cache {self.root} is not usable ({error}): programs are built in a"
             " temporary folder and forgotten when the process ends. Set GRADC_CACHE_DIR to a folder"
@@ -126,11 +140,11 @@ class Cache:
 
     @contextmanager
     def _lock(self, key: str) -> Iterator[None]:
-        locks = self.root / LOCKS
-        with suppress(OSError):  # the build meets the same obstacle, and says so
-            self._shared.prepare()
-            locks.mkdir(mode=PRIVATE, exist_ok=True)
-        with exclusive(locks / f"{key}.lock") if is_trusted(locks) else nullcontext():
+        try:
+            lock = own_folder(self._shared.prepare() / LOCKS) / f"{key}.lock"
+        except OSError:  # the build meets the same obstacle, and says so
+            lock = None
+        with exclusive(lock) if lock else nullcontext():
             yield
 
 
@@ -139,7 +153,7 @@ def _build(store: Store, parts: Parts, make: Make) -> Path:
     try:
         return store.publish(parts, make(stage))
     finally:
-        discard(stage)
+        store.discard(stage)
 
 
 def _discard_own(owner: int, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -23,15 +24,18 @@ from ..tracer.text import taken_text
 from .blas import BlasError
 from .build import CompileError, build
 from .cache import Cache, open_cache
-from .digest import key_of
+from .digest import digest, key_of
+from .faults import is_passing
 from .manifest import Manifest, read_manifest
 from .program import Program
 from .rebuilds import REBUILDS
+from .store import identity_of
 from .support import prepare, prepare_products, runtime
 from .toolchain import CompilerNotFoundError, Toolchain, find_toolchain
 
 INTERPRETED_NODES = 16
 INTERPRETED_ELEMENTS = 1 << 14
+SETTLED = 2.0  # seconds after which a file that changes again has another time
 
 
 class CompilerWarning(UserWarning):
@@ -74,17 +78,51 @@ class CompilingEvaluator:
             return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
         except BlasError:
             raise  # the user's own choice
-        except OSError as error:  # a full disk, a folder that went away, a limit on files
-            return self._interpreting(
-                graph, f"no program can be built: {error}; programs are interpreted with NumPy"
-            )
+        except (OSError, MemoryError, ImportError) as error:
+            # A full disk, a folder that went away, a limit on files, processes or memory
+            if isinstance(error, ImportError) and not is_passing(error):
+                raise
+            self._warn(f"no program can be built: {error}; programs are interpreted with NumPy")
+            return _Retrying(self, graph)
 
     def _interpreting(self, graph: Graph, reason: str) -> Executable:
+        self._warn(reason)
+        return lambda inputs, floats, ints: interpreted(graph, inputs, floats, ints)
+
+    def _warn(self, reason: str) -> None:
         with self._lock:
             if not self._warned:
                 self._warned = True
-                warnings.warn(reason, CompilerWarning, stacklevel=2)
-        return lambda inputs, floats, ints: interpreted(graph, inputs, floats, ints)
+                warnings.warn(reason, CompilerWarning, stacklevel=3)
+
+
+class _Retrying:
+    """A graph for which the machine had no room: interpreted, and tried again now and then.
+
+    The next call tries again, and then one of ten times as many, so that a fault which passes costs
+    little, and one which stays does too.
+    """
+
+    __slots__ = ("_calls", "_evaluator", "_graph", "_next", "_program")
+
+    def __init__(self, evaluator: CompilingEvaluator, graph: Graph) -> None:
+        self._evaluator = evaluator
+        self._graph = graph
+        self._calls, self._next = 0, 1
+        self._program: Executable | None = None
+
+    def __call__(
+        self, inputs: Sequence[Buffer], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Buffer]:
+        if self._program is None:
+            self._calls += 1
+            if self._calls > self._next:
+                self._next *= 10
+                found = self._evaluator.compiled(self._graph)
+                self._program = None if isinstance(found, _Retrying) else found
+        if self._program is None:
+            return interpreted(self._graph, inputs, floats, ints)
+        return self._program(inputs, floats, ints)
 
 
 class _FirstSight:
@@ -189,22 +227,37 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Progr
 
 @cache
 def stamp() -> dict[str, str]:
-    """What tells one state of gradc's code from another: names, sizes and times of its files."""
-    files: list[str] = []
+    """What tells one state of gradc's code from another: the content of its files.
+
+    That is remembered in the cache under their places, sizes, times and numbers, which costs less
+    than reading them, unless one has changed a moment ago: times have steps.
+    """
+    files: list[tuple[str, Path]] = []
     for name in ("tracer", "codegen", "templates"):
         spec = find_spec(f"gradc.{name}")
         assert spec is not None and spec.submodule_search_locations
         for folder in spec.submodule_search_locations:
-            files += _listed(Path(folder))
-    return {"gradc": key_of({"files": sorted(files)})}
+            files += _listed(name, Path(folder))
+    status = [path.stat() for _, path in files]
+    seen = [f"{path} {identity_of(each)}" for (_, path), each in zip(files, status, strict=True)]
+    name = key_of({"files": sorted(seen)})
+    document = open_cache().read_document("stamp", name) or {}
+    known = document.get("gradc")
+    if not isinstance(known, str):
+        contents = [f"{place} {digest(path.read_bytes())}" for place, path in files]
+        known = key_of({"files": sorted(contents)})
+        if max(each.st_ctime for each in status) < time.time() - SETTLED:
+            open_cache().write_document("stamp", name, {"gradc": known})
+    return {"gradc": known}
 
 
-def _listed(folder: Path) -> list[str]:
-    found: list[str] = []
+def _listed(place: str, folder: Path) -> list[tuple[str, Path]]:
+    """The files in a folder, by where they are in gradc."""
+    found: list[tuple[str, Path]] = []
     for entry in os.scandir(folder):
-        if entry.is_dir():
-            found += [] if entry.name == "__pycache__" else _listed(Path(entry.path))
-        else:
-            status = entry.stat()
-            found.append(f"{folder.name}/{entry.name} {status.st_size} {status.st_mtime_ns}")
+        inner = f"{place}/{entry.name}"
+        if not entry.is_dir():
+            found.append((inner, Path(entry.path)))
+        elif entry.name != "__pycache__":
+            found += _listed(inner, Path(entry.path))
     return found

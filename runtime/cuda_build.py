@@ -7,7 +7,7 @@ from pathlib import Path
 from .cache import Cache
 from .cuda_compile import CudaCompileError, CudaCompiler
 from .digest import digest
-from .store import keep_failed
+from .store import keep_failed, sound
 
 SOURCE, IMAGE = "source.cu", "image.cubin"
 
@@ -26,4 +26,5 @@ def build_image(source: str, compiler: CudaCompiler, architecture: str, cache: C
         return stage / IMAGE
 
     parts = {"source": digest(source), **compiler.parts(architecture)}
-    return cache.fetch(parts, make).read_bytes()
+    with sound(cache.fetch(parts, make)) as (_, image):
+        return image

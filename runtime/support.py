@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from ..tracer.errors import located
 from .blas import find_blas
 from .build import CompileError, build
 from .cache import open_cache
-from .library import FFI, open_library
+from .command import run_beside
+from .cpu import usable_cores
+from .library import FFI, open_built
 from .toolchain import Toolchain, find_toolchain
 
 FOLDER = Path(__file__).parents[1] / "templates" / "c"
@@ -40,7 +43,7 @@ class _Part:
         """
         with self.lock:
             if self._loaded is None:
-                self._loaded = FFI.dlopen(open_library(self._build(), keep=True))
+                self._loaded = FFI.dlopen(open_built(self._build(), keep=True))
             return self._loaded
 
     @property
@@ -121,14 +124,14 @@ def prepare() -> None:
     Whether that failed is told by `runtime`.
     """
     if _State.table is None:
-        threading.Thread(target=_prepare, args=(SUPPORT,), name="gradc support").start()
+        run_beside(lambda: _prepare(SUPPORT), "gradc support")
 
 
 def prepare_products(products: Iterable[str]) -> None:
     """The same for the libraries that have `products`."""
     for each in products:
         if each not in _State.products:
-            threading.Thread(target=_prepare, args=(PRODUCTS[each],), name=f"gradc {each}").start()
+            run_beside(partial(_prepare, PRODUCTS[each]), f"gradc {each}")
 
 
 def _prepare(part: _Part) -> None:
@@ -159,13 +162,11 @@ def _threads() -> int:
 
 
 def default_num_threads() -> int:
-    """OMP_NUM_THREADS where it starts with a positive number, else the processors we may use."""
+    """OMP_NUM_THREADS where it starts with a positive number, else the cores we may use."""
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if wanted.isdecimal() and int(wanted) > 0:
         return int(wanted)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return usable_cores()
 
 
 def read_source(name: str) -> str:

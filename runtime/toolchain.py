@@ -1,7 +1,7 @@
 """The C compiler: which one, what it is exactly, and which flags it takes.
 
 Finding out starts the compiler several times, so the answer is remembered in the cache under what
-tells one compiler from another without starting it: path, size, time and environment. A warm start
+tells one compiler from another without starting it: path, size, times and environment. A warm start
 runs no process.
 """
 
@@ -10,13 +10,15 @@ import platform
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from shutil import which
 from typing import Any, NamedTuple
 
 from ..tracer.errors import GradcError
 from .cache import Cache, open_cache
+from .command import find_program, search_path
 from .cpu import Processor, processor
 from .digest import key_of
+from .faults import passing_fault
+from .store import identity_of
 
 CANDIDATES = ("gcc", "clang", "cc")
 NATIVE = {"x86_64": "-march=native", "aarch64": "-mcpu=native"}
@@ -52,8 +54,12 @@ ENVIRONMENT = (
     "MACOSX_DEPLOYMENT_TARGET",
 )
 
-NOTHING = "int gradc_nothing(void) { return 0; }\n"
-VECTOR_MATH = "float _ZGVbN4v_expf(float);\nvoid *gradc_expf(void) { return &_ZGVbN4v_expf; }\n"
+CPLUSPLUS = "gradc needs a C compiler, and this one compiles C++"
+LANGUAGE = f"#ifdef __cplusplus\n#error {CPLUSPLUS}\n#endif\n"
+NOTHING = f"{LANGUAGE}int gradc_nothing(void) {{ return 0; }}\n"
+VECTOR_MATH = (
+    f"{LANGUAGE}float _ZGVbN4v_expf(float);\nvoid *gradc_expf(void) {{ return &_ZGVbN4v_expf; }}\n"
+)
 PROBE_SECONDS = 60.0
 
 
@@ -103,7 +109,7 @@ class Toolchain(NamedTuple):
 
 def find_toolchain(cache: Cache | None = None) -> Toolchain:
     """The C compiler named by CC, else the first of gcc, clang and cc."""
-    wanted, path = os.environ.get("CC", ""), os.environ.get("PATH", "")
+    wanted, path = os.environ.get("CC", ""), search_path()
     return _find(cache or open_cache(), wanted, path, _environment())
 
 
@@ -114,9 +120,19 @@ def _find(cache: Cache, wanted: str, path: str, environment: str) -> Toolchain:
     name = key_of(identity)
     if remembered := _revive(cache.read_document("toolchain", name)):
         return remembered
-    toolchain = _inspect(command, environment)
+    if name in _broken:
+        raise _broken[name].with_traceback(None)
+    try:
+        toolchain = _inspect(command, environment)
+    except CompilerNotFoundError as error:
+        _broken[name] = error
+        raise
     cache.write_document("toolchain", name, toolchain._asdict())
     return toolchain
+
+
+_broken: dict[str, CompilerNotFoundError] = {}
+"""Compilers that do not work, or give no answer: asked once, until they change."""
 
 
 def find_command(wanted: str) -> tuple[str, ...]:
@@ -124,11 +140,15 @@ def find_command(wanted: str) -> tuple[str, ...]:
     if wanted.strip():
         import shlex
 
-        words = tuple(shlex.split(wanted))
-        if which(words[0]) is None:
+        try:
+            words = tuple(shlex.split(wanted))
+        except ValueError as error:
+            reason = f"CC is no command, {str(error).lower()}: {wanted}"
+            raise CompilerNotFoundError(reason) from error
+        if find_program(words[0]) is None:
             raise CompilerNotFoundError(f"CC names {words[0]!r}, which is no program on PATH")
         return words
-    found = next(filter(which, CANDIDATES), None)
+    found = next(filter(find_program, CANDIDATES), None)
     if found is None:
         raise CompilerNotFoundError(
             "no C compiler found (looked for gcc, clang and cc on PATH): install one, for example"
@@ -144,11 +164,11 @@ def _environment() -> str:
 
 def _identify(command: tuple[str, ...], environment: str) -> dict[str, Any]:
     """What tells this compiler from others without starting it; wrappers name it as an argument."""
-    programs = [Path(found).resolve() for word in command if (found := which(word))]
+    programs = [Path(found).resolve() for word in command if (found := find_program(word))]
     status = [(str(program), program.stat()) for program in programs]
     return {
         "command": command,
-        "programs": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in status],
+        "programs": [(name, *identity_of(stat)) for name, stat in status],
         "machine": processor().text,
         "environment": environment,
         "flags": [*REQUIRED, *WANTED, *LIBRARIES],
@@ -203,8 +223,12 @@ def _probed(command: tuple[str, ...], cpu: Processor) -> tuple[tuple[str, ...], 
 def _accepted_flags(command: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
     plain = _try(command, REQUIRED, NOTHING)
     if plain.returncode:
-        said = plain.stderr.strip()
-        raise CompilerNotFoundError(f"{' '.join(command)} compiles no empty program: {said}")
+        named, said = " ".join(command), plain.stderr.strip()
+        if CPLUSPLUS in said:
+            raise CompilerNotFoundError(
+                f"{named} compiles C++, and gradc needs a C compiler: let CC name one, such as gcc"
+            )
+        raise CompilerNotFoundError(f"{named} compiles no empty program: {said}")
 
     constant = _try(command, REQUIRED, NOTHING).stderr == plain.stderr
 
@@ -235,11 +259,18 @@ def _ask(command: tuple[str, ...], option: str) -> str:
 
 
 def _run(line: list[str], folder: str) -> Any:
+    """The result of a command; raises OSError where it failed for want of memory or the like."""
     import subprocess
 
     from .command import run_command
 
     try:
-        return run_command(line, folder, PROBE_SECONDS)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        result = run_command(line, folder, PROBE_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        reason = f"{line[0]} does not work: it gave no answer within {PROBE_SECONDS:g} s"
+        raise CompilerNotFoundError(reason) from error
+    except FileNotFoundError as error:
         raise CompilerNotFoundError(f"{line[0]} does not work: {error}") from error
+    if result.returncode and (fault := passing_fault(result.stdout + result.stderr)):
+        raise fault
+    return result

@@ -20,10 +20,25 @@ class CompilingWhenNeeded:
     def prepare(self, graph: Graph) -> Executable:
         """What runs `graph`."""
         if self._evaluator is None:
-            from .runtime.compiling import CompilingEvaluator
-
+            try:
+                from .runtime.compiling import CompilingEvaluator
+            except (OSError, MemoryError) as error:  # nothing can be read at this moment
+                return _interpreting(graph, error)
             self._evaluator = CompilingEvaluator()
         return self._evaluator.prepare(graph)
+
+
+def _interpreting(graph: Graph, error: Exception) -> Executable:
+    import warnings
+
+    from .tracer.evaluator import InterpretingEvaluator
+
+    warnings.warn(
+        f"the compiler cannot be loaded: {error}; programs are interpreted with NumPy",
+        UserWarning,
+        stacklevel=2,
+    )
+    return InterpretingEvaluator().prepare(graph)
 
 
 def install() -> None:
