@@ -14,6 +14,13 @@ class Kind(NamedTuple):
 
     words: str
     holds: Callable[[Any], bool]
+    whole: bool = False
+    """Whether it is made of integers alone: True and False count as 1 and 0."""
+
+    def brought(self, function: str, parameter: str, value: Any) -> Any:
+        """`value`, checked, as it stands in programs."""
+        self.check(function, parameter, value)
+        return _integers(value) if self.whole else value
 
     def check(self, function: str, parameter: str, value: Any) -> None:
         """Raise unless `value` is of this kind."""
@@ -37,13 +44,20 @@ class Range(NamedTuple):
             raise ValueError(located(f"{function}: {expected}"))
 
 
+def _integers(value: Any) -> Any:
+    """`value` with integers in place of True and False."""
+    if isinstance(value, tuple):
+        return tuple(map(_integers, value))
+    return int(value) if isinstance(value, int) else value
+
+
 def _several(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, tuple) and all(map(holds, value))
 
 
 def _optional(kind: Kind) -> Kind:
     words = f"{kind.words.replace(' or ', ', ')} or None"
-    return Kind(words, lambda value: value is None or kind.holds(value))
+    return Kind(words, lambda value: value is None or kind.holds(value), kind.whole)
 
 
 def _is_whole(value: Any) -> bool:
@@ -70,9 +84,9 @@ def _are_numbers(value: Any) -> bool:
     return _is_number(value) or _several(_is_number)(value)
 
 
-WHOLE, NUMBER = Kind("an integer", _is_whole), Kind("a number", _is_number)
+WHOLE, NUMBER = Kind("an integer", _is_whole, True), Kind("a number", _is_number)
 TRUTH, TEXT = Kind("True or False", _is_whole), Kind("a str", _is_text)
-WHOLES = Kind("an integer or a tuple of integers", _are_wholes)
+WHOLES = Kind("an integer or a tuple of integers", _are_wholes, True)
 NUMBERS = Kind("a number or a tuple of numbers", _are_numbers)
 ANYTHING = Kind("anything", lambda value: True)
 
@@ -103,10 +117,13 @@ KINDS = {
     "int | tuple[int | tuple[int, ...], ...]": Kind(
         "an integer or two tuples of integers",
         lambda value: _is_whole(value) or (_several(_are_wholes)(value) and len(value) == 2),
+        True,
     ),
     "str": TEXT,
     "tuple[int, ...]": WHOLES,
     "tuple[int, ...] | None": _optional(WHOLES),
-    "tuple[tuple[int, int], ...]": Kind("a pair of integers for each axis", _several(_is_pair)),
+    "tuple[tuple[int, int], ...]": Kind(
+        "a pair of integers for each axis", _several(_is_pair), True
+    ),
 }
 """The kinds by the annotations that functions of tensors use for static arguments."""

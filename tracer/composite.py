@@ -20,7 +20,7 @@ import numpy as np
 
 from .arguments import KINDS as STATIC_KINDS
 from .arguments import RANGES
-from .dtypes import float64, promote
+from .dtypes import DType, float64, promote
 from .errors import DTypeError, GradcError, located
 from .ir import Node, labelled
 from .operand import as_node, common_dtype, together
@@ -28,6 +28,7 @@ from .ops.markers import boundary
 from .ops.movement import reshape
 from .recording import THREAD, Fallible, Numbers, Recording, takes
 from .value import Value, waiting, waiting_together
+from .weak import Weak
 
 Nodes = tuple[Node, ...]
 
@@ -52,9 +53,9 @@ def composite(function: Callable[..., Any]) -> Callable[..., Any]:
     defaults = tuple(each.default for each in parameters)
     kinds = tuple(_KINDS.get(str(each.annotation), STATIC) for each in parameters)
     count = len(kinds)
-    ones = tuple(place for place, kind in enumerate(kinds, 1) if kind == ONE)
     plain = MANY not in kinds
-    floats = tuple(place for place, each in enumerate(parameters, 1) if _may_be_float(each))
+    asked = (_is_operand, _is_whole, _may_be_float)
+    ones, wholes, floats = (tuple(_places(parameters, each)) for each in asked)
     ranged = tuple(_ranged(parameters))
     general = _General(function, kinds)
 
@@ -75,8 +76,11 @@ def composite(function: Callable[..., Any]) -> Callable[..., Any]:
                 numbers = True
             elif value is not None:
                 return general(args)
-        if numbers and not _settle_numbers(recording, key, ones):
+        if numbers and not _settle_numbers(recording, key, ones, general.weak):
             return general(args)
+        for place in wholes:
+            if not _are_integers(key[place]):
+                return general(args)
         for place, holds in ranged:
             value = key[place]
             if value.__class__ in PLAIN_NUMBERS and holds(value):
@@ -96,15 +100,66 @@ def composite(function: Callable[..., Any]) -> Callable[..., Any]:
     return update_wrapper(call, function)
 
 
-def _settle_numbers(recording: Recording, key: list[Any], ones: Sequence[int]) -> bool:
+def weakly(**rules: Weak | None) -> Callable[[Any], Any]:
+    """Decorate a function of nodes: numbers of these parameters are brought to what they mean.
+
+    A parameter with None in place of a rule is a condition: others take no type from it.
+    """
+
+    def note(function: Any) -> Any:
+        function.weak_numbers = rules
+        return function
+
+    return note
+
+
+def _weak_numbers(function: Any) -> dict[int, Weak | None]:
+    """The rules of `weakly`, by place in a key."""
+    rules = getattr(function, "weak_numbers", {})
+    names = list(inspect.signature(function).parameters)
+    return {names.index(name) + 1: rule for name, rule in rules.items()}
+
+
+def _places(
+    parameters: Iterable[inspect.Parameter], asked: Callable[[inspect.Parameter], bool]
+) -> Iterator[int]:
+    """The places in a key of the parameters of which something holds."""
+    return (place for place, each in enumerate(parameters, 1) if asked(each))
+
+
+def _is_operand(parameter: inspect.Parameter) -> bool:
+    return _KINDS.get(str(parameter.annotation)) == ONE
+
+
+def _is_whole(parameter: inspect.Parameter) -> bool:
+    """Whether it is a static argument of integers alone: 1.0 is an equal key, and yet refused."""
+    kind = STATIC_KINDS.get(str(parameter.annotation))
+    return kind is not None and kind.whole
+
+
+def _are_integers(value: Any) -> bool:
+    if value is None or value.__class__ is int or value.__class__ is bool:
+        return True
+    return value.__class__ is tuple and all(map(_are_integers, value))
+
+
+def _settle_numbers(
+    recording: Recording, key: list[Any], ones: Sequence[int], weak: dict[int, Weak | None]
+) -> bool:
     """Put nodes in place of the numbers of a key; False where nothing else says of which type."""
-    found = {key[place].type.dtype for place in ones if key[place].__class__ is Node}
+    found = {
+        key[place].type.dtype
+        for place in ones
+        if key[place].__class__ is Node and weak.get(place, weak) is not None
+    }
     if not found:
         return False
     like = found.pop() if len(found) == 1 else reduce(promote, found)
     for place in ones:
         if key[place].__class__ is not Node and key[place] is not None:
-            key[place] = recording.number(key[place], like)
+            rule = weak.get(place)
+            value, beside = rule(key[place], like) if rule else (key[place], like)
+            key[place] = recording.number(value, beside)
     return True
 
 
@@ -134,6 +189,7 @@ class _General:
         self.names = tuple(parameters)
         self.annotations = tuple(str(each.annotation) for each in parameters.values())
         self.optional = tuple(each.endswith(" | None") for each in self.annotations)
+        self.weak = _weak_numbers(function)
         self.defaults = tuple(each.default for each in parameters.values())
         self.places = {name: place for place, name in enumerate(parameters)}
         self.static = tuple(
@@ -175,6 +231,8 @@ class _General:
         recording, name = THREAD.recording, self.name
         like = common_dtype(self._operands(settled))
         nodes: list[Any] = []
+        for place, parameter, expected in self.static:
+            settled[place] = expected.brought(name, parameter, settled[place])
         for kind, optional, value in zip(self.kinds, self.optional, settled, strict=True):
             if kind == MANY:
                 nodes.append(tuple([as_node(recording, each, like, name) for each in value]))
@@ -183,12 +241,10 @@ class _General:
             elif kind == NUMBER:
                 nodes.append(self._number(recording, len(nodes), value))
             else:
-                nodes.append(as_node(recording, value, like, name))
+                nodes.append(self._operand(recording, len(nodes) + 1, value, like))
         key = (self.function, *[_told_apart(each) for each in nodes])
         made = recording.memo.young.get(key)
         if made is None:
-            for place, parameter, expected in self.static:
-                expected.check(name, parameter, settled[place])
             made = recording.first(key, self._labelled, nodes)
         return _tensors(made, recording)
 
@@ -222,10 +278,18 @@ class _General:
             raise TypeError(located(f"{self.name}: {expected}, {found}"))
         return made if not made.shape else reshape(made, ())
 
+    def _operand(self, recording: Recording, place: int, value: Any, like: DType | None) -> Node:
+        rule = self.weak.get(place)
+        if rule is not None and like is not None and isinstance(value, Numbers):
+            value, like = rule(value, like)
+        elif self.weak.get(place, self) is None:  # a condition
+            like = None
+        return as_node(recording, value, like, self.name)
+
     def _operands(self, args: Sequence[Any]) -> list[Any]:
         flat: list[Any] = []
-        for kind, each in zip(self.kinds, args, strict=True):
-            if kind in (ONE, MANY):
+        for place, (kind, each) in enumerate(zip(self.kinds, args, strict=True), 1):
+            if kind in (ONE, MANY) and self.weak.get(place, self) is not None:
                 flat.extend(each if kind == MANY else (each,))
         return flat
 
@@ -291,4 +355,6 @@ def _is_followed(value: Value) -> bool:
 
 def _told_apart(value: Any) -> Any:
     """What keeps -0.0 from 0.0 and 2.0 from 2 in a key."""
+    if value.__class__ is tuple and float in map(type, value):
+        return tuple(map(_told_apart, value))
     return (float, repr(value)) if value.__class__ is float else value

@@ -9,6 +9,7 @@ import numpy as np
 from .dtypes import DType, as_dtype, bfloat16, default_float, default_int, float64, int64
 from .errors import DTypeError, located
 from .interpret import to_storage
+from .ops.kinds import clamped
 
 Array = np.ndarray[Any, Any]
 
@@ -25,13 +26,19 @@ def as_stored(data: Any, dtype: Any = None) -> tuple[Array, DType]:
         raise ValueError(located(f"expected numbers in a regular shape: {error}")) from None
     if array.dtype.kind not in "biuf":
         _refuse(array)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
+    array = native(array)
     kind = wanted or narrowed(array)
     check_range(array, kind)
     if kind is bfloat16:
         return to_storage(array.astype(np.float32), kind), kind
+    if array.dtype.kind == "f" and kind.kind in "iu":
+        return clamped(array, kind.storage), kind
     return array.astype(kind.storage, copy=False), kind
+
+
+def native(array: Array) -> Array:
+    """`array` in the byte order of this machine."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _refuse(array: Array) -> None:
@@ -72,7 +79,7 @@ def narrowed(array: Array) -> DType:
 
 def beside(data: Any, like: DType) -> tuple[Array, DType]:
     """`data` as an operand beside a tensor of `like`: not narrowed where that is wide itself."""
-    array = np.asarray(data)
+    array = native(np.asarray(data))
     if like in (float64, int64) and array.dtype == like.storage:
         return array, like
     return as_stored(array)

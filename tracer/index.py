@@ -26,6 +26,7 @@ from .ops.kinds import cast_to
 from .ops.sources import constant_like, full
 from .recording import THREAD, Fallible, takes
 from .value import Value, waiting
+from .weak import require_fit
 from .window import window
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def read(x: Tensor, index: Any) -> Tensor:
 def written(x: Tensor, index: Any, value: Any) -> Tensor:
     """What `x` is after `x[index] = value`; `value` is cast to its type."""
     value = together(value)
+    if not isinstance(value, Value) and not x._node.dtype.is_float:
+        require_fit(value, x._node.dtype)
     of_mask = _masked_by_number(x, index, value)
     pattern, places = ((...,), []) if of_mask else parsed(index, x.shape)
     recording = THREAD.recording
@@ -157,7 +160,8 @@ def _parse_array(each: Any, pattern: list[Any], places: Places, masks: Masks) ->
         masks.append((len(pattern), mask.shape))
         held = np.nonzero(mask)
         pattern.extend([ARRAY] * len(held))
-        places.extend(each.astype(np.int32) for each in held)
+        kind = np.dtype(np.int32 if mask.size <= 2**31 else np.int64)
+        places.extend(each.astype(kind) for each in held)
     elif kind is not None and kind.kind in "iu":
         pattern.append(ARRAY)
         places.append(array)

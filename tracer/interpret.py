@@ -16,6 +16,7 @@ from .errors import BoundsError
 from .graph import Graph
 from .ir import Node
 from .ops import sources
+from .ops.kinds import clamped
 from .ops.logic import checked_index
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +47,10 @@ def _value(
     if each.op is sources.scalar:
         slot, source, dtype = each.attrs
         number = floats[slot] if source == "f" else ints[slot]
-        return rounded(np.asarray(number), dtype)
+        stated = np.asarray(number)
+        if stated.dtype.kind == "f" and dtype.kind in "iu":
+            return clamped(stated, dtype.storage)
+        return rounded(stated, dtype)
     operands = [values[i] for i in each.inputs]
     attrs = [computing(a) if isinstance(a, DType) else a for a in each.attrs]
     return rounded(np.asarray(each.op.reference(*operands, *attrs)), each.dtype)

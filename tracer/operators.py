@@ -14,9 +14,11 @@ from .ir import Node
 from .operand import NESTED, together
 from .ops import contraction
 from .ops import elementwise as e
+from .ops.kinds import Elementwise
 from .ops.sources import constant_like, constant_of
 from .recording import THREAD, Numbers, Recording, takes
 from .value import Value, waiting
+from .weak import answered, compared, require_fit
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -76,6 +78,29 @@ def reflected(function: Callable[[Node, Node], Node]) -> Binary:
     return method
 
 
+def comparison(function: Elementwise) -> Binary:
+    """The method for `function(self, other)`, of integers with any of Python's numbers too."""
+    plain = binary(function)
+
+    def method(self: Tensor, other: Any) -> Any:
+        dtype = self._node.type.dtype
+        if dtype.kind == "f" or not isinstance(other, Numbers):
+            return plain(self, other)
+        value = other.item() if isinstance(other, np.generic) else other
+        if isinstance(value, (complex, bytes, str)):
+            return NotImplemented
+        number = compared(function.name, value, dtype)
+        if number.__class__ is int:
+            return plain(self, number)
+        recording = THREAD.recording
+        x = recording.node_of(self)
+        key = (answered, x, number)
+        made = recording.memo.young.get(key) or recording.first(key, answered, key[1:])
+        return waiting(made, recording)
+
+    return method
+
+
 def in_place(method: Binary) -> Binary:
     """The method that binds the box anew to what `method` gives; other boxes keep their values."""
 
@@ -122,6 +147,8 @@ def _power(self: Tensor, other: Any) -> Any:
     kind = x.type.dtype
     if kind.is_float and kind.bits >= 32 and not e.is_short_power(exponent):
         return _tensor_power(self, float(exponent))
+    if exponent.__class__ is int and not kind.is_float and exponent > 8:
+        require_fit(exponent, kind)
     key = (raised, x, exponent, exponent.__class__)
     made = recording.memo.young.get(key) or recording.first(key, raised, key[1:])
     return waiting(made, recording)
@@ -195,12 +222,12 @@ class Operators(Value):
     __abs__ = unary(e.abs)
     __invert__ = unary(inverted)
 
-    __lt__ = binary(e.lt)
-    __le__ = binary(e.le)
-    __gt__ = binary(e.gt)
-    __ge__ = binary(e.ge)
-    __eq__ = binary(e.eq)  # type: ignore[assignment]  # elementwise
-    __ne__ = binary(e.ne)  # type: ignore[assignment]
+    __lt__ = comparison(e.lt)
+    __le__ = comparison(e.le)
+    __gt__ = comparison(e.gt)
+    __ge__ = comparison(e.ge)
+    __eq__ = comparison(e.eq)  # type: ignore[assignment]  # elementwise
+    __ne__ = comparison(e.ne)  # type: ignore[assignment]
     __hash__ = object.__hash__
 
     def __divmod__(self, other: Any) -> Any:

@@ -21,6 +21,7 @@ from .dtypes import DType, bool_, default_float, default_int, int64
 from .errors import DTypeError, Place, located, users_place
 from .ir import Check, InternTable, Node, TensorType, node, with_checks
 from .ops import markers, sources
+from .weak import fits, require_fit
 
 if TYPE_CHECKING:
     from weakref import ref
@@ -202,14 +203,14 @@ class Recording:
 
     def _number(self, value: Any, dtype: DType) -> Node:
         negative_zero = value == 0 and str(value).startswith("-")
+        if isinstance(value, int) and not dtype.is_float:
+            require_fit(value, dtype)
         if value in BAKED and not negative_zero:
             return sources.constant_of(value, dtype)
-        if isinstance(value, int) and dtype.is_float and not _fits(value, int64):
+        if isinstance(value, int) and dtype.is_float and not fits(value, int64):
             value = float(value)
         if isinstance(value, float):
             return self._slotted(value, "f", self.floats, dtype)
-        if not dtype.is_float and not _fits(value, dtype):
-            raise OverflowError(located(f"the number {value} does not fit {dtype.name}"))
         return self._slotted(value, "i", self.ints, dtype)
 
     def _slotted(self, value: Any, source: str, values: list[Any], dtype: DType) -> Node:
@@ -315,13 +316,6 @@ def weak_dtype(value: Any, dtype: DType) -> DType:
     if isinstance(value, float):
         return dtype if dtype.is_float else default_float()
     raise DTypeError(located(f"expected a real number, found {value!r}"))
-
-
-def _fits(value: int, dtype: DType) -> bool:
-    if dtype is bool_:
-        return value in (0, 1)
-    low, high = (0, 2**dtype.bits) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 0)
-    return low <= value < (high or -low)
 
 
 class _Thread(threading.local):

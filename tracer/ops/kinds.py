@@ -5,6 +5,7 @@ Lowering and templates belong to a kind, so that a new operator of a kind needs 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -172,12 +173,16 @@ def _cast_vjp(g: Node, y: Node, x: Node, dtype: DType) -> tuple[Node | None]:
 
 def _cast_reference(x: Any, dtype: DType) -> Any:
     if x.dtype.kind == "f" and dtype.kind in "iu":
-        return _clamped(x, dtype.storage)
+        return clamped(x, dtype.storage)
     return x.astype(dtype.storage)
 
 
-def _clamped(x: Any, integer: np.dtype[Any]) -> Any:
-    """`x` without its fraction, inside the range of `integer`; both ends + 1 are exact floats."""
+def clamped(x: Any, integer: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Floats without their fractions, inside the range of `integer`; NaN is 0.
+
+    Both ends + 1 are exact in all floats but float16.
+    """
+    x = x.astype(np.float32) if x.dtype == np.float16 else x
     low, high = int(np.iinfo(integer).min), int(np.iinfo(integer).max)
     above, below = x >= high + 1, x <= low - 1
     whole = np.where(above | below | np.isnan(x), 0, x).astype(integer)
@@ -225,6 +230,20 @@ def normalized_axes(name: str, axis: int | tuple[int, ...] | None, rank: int) ->
     return tuple(axes)
 
 
+LARGEST_POSITION = 2**31 - 1
+
+
+def require_positions(name: str, count: int) -> None:
+    """Raise unless the positions of `count` elements are numbers of int32, in which they are given.
+
+    Raises:
+        OverflowError: naming how many there are.
+    """
+    if count > LARGEST_POSITION + 1:
+        expected = f"expected at most {LARGEST_POSITION + 1} elements, whose positions int32 holds"
+        raise OverflowError(located(f"{name}: {expected}, found {count}"))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduction(Op):
     """One value per line of the input along `axes`, which stay in the result with extent 1.
@@ -242,7 +261,8 @@ class Reduction(Op):
 
     def __call__(self, x: Node, axes: tuple[int, ...]) -> Node:
         """The node of this operator over `axes`, counted from the front."""
-        x = cast_to(x, self.operand(x.dtype))
+        many = self.result == "accumulator" and x.dtype is bool_ and x.type.size > LARGEST_POSITION
+        x = cast_to(x, int64 if many else self.operand(x.dtype))
         return x if not axes and self.result != "index" else node(self, (x,), (axes,))
 
     def operand(self, dtype: DType) -> DType:
@@ -259,7 +279,10 @@ class Reduction(Op):
             shape = list(x.shape)
             raise ShapeError(located(f"{self.name}: no elements along axes {axes} of {shape}"))
         kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
-        return TensorType(int32 if self.result == "index" else x.dtype, kept, x.device)
+        if self.result == "index":
+            require_positions(self.name, math.prod(x.shape[axis] for axis in axes))
+            return TensorType(int32, kept, x.device)
+        return TensorType(x.dtype, kept, x.device)
 
     def has_identity(self, dtype: DType) -> bool:
         """Whether an empty line has a value; False and True are the ends of bool, as in NumPy."""
@@ -282,7 +305,8 @@ class Scan(Op):
     def __call__(self, x: Node, axis: int) -> Node:
         """The node of this operator along `axis`; small integers widen as in sums."""
         axis = normalized_axis(self.name, axis, len(x.shape))
-        return node(self, (cast_to(x, self.operand(x.dtype)),), (axis,))
+        many = x.dtype is bool_ and x.shape[axis] > LARGEST_POSITION
+        return node(self, (cast_to(x, int64 if many else self.operand(x.dtype)),), (axis,))
 
     def operand(self, dtype: DType) -> DType:
         """The type in which elements of `dtype` are joined."""
@@ -309,6 +333,7 @@ class Sort(Op):
         """The shape of the input with `count` places in each line, in int32."""
         (x,), (_, count) = types, attrs
         require_axis(self.name, len(x.shape) - 1, x)
+        require_positions(self.name, x.shape[-1])
         return x._replace(shape=(*x.shape[:-1], count), dtype=int32)
 
 

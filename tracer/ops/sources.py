@@ -10,7 +10,7 @@ from ..dtypes import DType, bool_
 from ..errors import ShapeError, located
 from ..ir import ANYWHERE, Node, Shape, TensorType, node
 from . import movement
-from .kinds import Source, cast_to
+from .kinds import Source, cast_to, clamped
 
 
 def _from_outside(*_: Any) -> Any:
@@ -42,11 +42,13 @@ def number_of(text: str, dtype: DType) -> Any:
 
 
 def text_of(value: float, dtype: DType) -> str:
-    """The text of a constant; integers are brought into the range of the type, as by a cast."""
+    """The text of a constant; numbers are brought into the range of the type, as by a cast."""
     if dtype.is_float:
         return repr(float(value))
     if dtype is bool_:
         return str(int(bool(value)))
+    if isinstance(value, float):
+        return str(int(clamped(np.asarray(value), dtype.storage)))
     wrapped = int(value) & ((1 << dtype.bits) - 1)
     negative = dtype.kind == "i" and wrapped >> (dtype.bits - 1)
     return str(wrapped - (1 << dtype.bits) if negative else wrapped)

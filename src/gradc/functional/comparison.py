@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
 
 from ..arguments import whole
-from ..tracer.composite import Number, composite
+from ..tracer.composite import Number, composite, weakly
 from ..tracer.dtypes import bool_, float64, int32
 from ..tracer.errors import DTypeError, ShapeError, located
 from ..tracer.ir import Node, node
 from ..tracer.methods import all
 from ..tracer.operand import together
+from ..tracer.operators import comparison
 from ..tracer.ops import elementwise as e
 from ..tracer.ops.indexing import scatter_add_op
-from ..tracer.ops.kinds import cast_to
+from ..tracer.ops.kinds import Elementwise, cast_to
 from ..tracer.ops.movement import reshape
 from ..tracer.ops.sources import constant_of, full, number_in
+from ..tracer.recording import Numbers
 from ..tracer.tensor import Tensor
+from ..tracer.weak import widened
 from .elementwise import binary, unary
 from .indexing import as_places, taken_from_flat
 
@@ -56,12 +61,32 @@ __all__ = [
     "where",
 ]
 
-equal = binary(e.eq, "x == y")
-not_equal = binary(e.ne, "x != y")
-less = binary(e.lt, "x < y")
-less_equal = binary(e.le, "x <= y")
-greater = binary(e.gt, "x > y")
-greater_equal = binary(e.ge, "x >= y")
+
+def _comparison(op: Elementwise, mirrored: Elementwise, doc: str) -> Callable[..., Tensor]:
+    """The function of two tensors that `op` is; of integers with any of Python's numbers too."""
+    general = binary(op, doc)
+    of_right, of_left = comparison(op), comparison(mirrored)
+
+    def call(*args: Any, **options: Any) -> Any:
+        if len(args) == 2 and not options:
+            x, y = args
+            if isinstance(y, Numbers) and isinstance(x, Tensor):
+                return of_right(x, y)
+            if isinstance(x, Numbers) and isinstance(y, Tensor):
+                return of_left(y, x)
+        elif options and {*("x", "y")[: len(args)], *options} == {"x", "y"}:
+            return call(*args, *(options[name] for name in ("x", "y")[len(args) :]))
+        return general(*args, **options)
+
+    return update_wrapper(call, general)
+
+
+equal = _comparison(e.eq, e.eq, "x == y")
+not_equal = _comparison(e.ne, e.ne, "x != y")
+less = _comparison(e.lt, e.gt, "x < y")
+less_equal = _comparison(e.le, e.ge, "x <= y")
+greater = _comparison(e.gt, e.lt, "x > y")
+greater_equal = _comparison(e.ge, e.le, "x >= y")
 logical_not = unary(e.logical_not, "Whether x is zero")
 isnan = unary(e.isnan, "Whether x is not a number")
 isinf = unary(e.isinf, "Whether x is inf or -inf")
@@ -92,24 +117,28 @@ def bitwise_not(x: Node) -> Node:
 
 
 @composite
+@weakly(x=widened, y=widened)
 def logical_and(x: Node, y: Node) -> Node:
     """Whether both are not zero."""
     return e.bit_and(cast_to(x, bool_), cast_to(y, bool_))
 
 
 @composite
+@weakly(x=widened, y=widened)
 def logical_or(x: Node, y: Node) -> Node:
     """Whether one or both are not zero."""
     return e.bit_or(cast_to(x, bool_), cast_to(y, bool_))
 
 
 @composite
+@weakly(x=widened, y=widened)
 def logical_xor(x: Node, y: Node) -> Node:
     """Whether one, but not both, is not zero."""
     return e.bit_xor(cast_to(x, bool_), cast_to(y, bool_))
 
 
 @composite
+@weakly(x=widened, y=widened)
 def isclose(
     x: Node, y: Node, rtol: Number = 1e-5, atol: Number = 1e-8, equal_nan: bool = False
 ) -> Node:
@@ -132,6 +161,7 @@ def allclose(
 
 
 @composite
+@weakly(mask=None)
 def _where(mask: Node, x: Node, y: Node) -> Node:
     return e.where(mask, x, y)
 
@@ -149,6 +179,7 @@ def where(mask: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @composite
+@weakly(mask=None)
 def masked_fill(x: Node, mask: Node, value: Node) -> Node:
     """`value` where `mask` holds, else x."""
     return e.where(mask, cast_to(value, x.dtype), x)

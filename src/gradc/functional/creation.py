@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..tracer.composite import composite
@@ -11,6 +12,8 @@ from ..tracer.ir import Node, Shape, node
 from ..tracer.ops import elementwise as e
 from ..tracer.ops import movement, sources
 from ..tracer.ops.kinds import cast_to
+from ..tracer.tensor import Tensor
+from ..tracer.weak import require_fit
 
 __all__ = [
     "arange",
@@ -34,10 +37,17 @@ def _shape(given: int | Shape) -> Shape:
 
 
 @composite
-def full(shape: int | Shape, value: Node, dtype: Any = None) -> Node:
-    """`value` everywhere; without `dtype`, in the type of the value."""
+def _full(shape: int | Shape, value: Node, dtype: Any = None) -> Node:
     plain = value if dtype is None else cast_to(value, as_dtype(dtype))
     return movement.broadcast(plain, _shape(shape))
+
+
+def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
+    """`value` everywhere; without `dtype`, in the type of the value."""
+    if dtype is not None:
+        require_fit(value, as_dtype(dtype), "full")
+    made: Tensor = _full(shape, value, dtype)
+    return made
 
 
 @composite
@@ -65,9 +75,16 @@ def ones_like(inp: Node) -> Node:
 
 
 @composite
-def full_like(inp: Node, value: Node) -> Node:
-    """`value` everywhere, in the shape and type of `inp`."""
+def _full_like(inp: Node, value: Node) -> Node:
     return movement.broadcast(cast_to(value, inp.dtype), inp.shape)
+
+
+def full_like(inp: Any, value: Any) -> Tensor:
+    """`value` everywhere, in the shape and type of `inp`."""
+    if isinstance(inp, Tensor):
+        require_fit(value, inp._node.dtype, "full_like")
+    made: Tensor = _full_like(inp, value)
+    return made
 
 
 def ramp(count: int, dtype: DType, axis: int = 0, shape: Shape | None = None) -> Node:
@@ -82,7 +99,11 @@ def arange(start: float = 0, stop: float | None = None, step: float = 1, dtype: 
     if step == 0:
         raise ValueError(located("arange: expected a step that is not 0"))
     kind = _dtype(dtype)
+    if not all(map(math.isfinite, (low, high, step))):
+        raise ValueError(located(f"arange: expected finite numbers, found {low}, {high}, {step}"))
     count = max(-int(-(high - low) // step), 0)
+    if count:
+        require_fit([int(low), int(low + (count - 1) * step)], kind, "arange")
     whole = low == int(low) and step == int(step)
     inner = kind if kind.is_float or whole else float64
     places = ramp(count, inner)
@@ -96,6 +117,8 @@ def linspace(start: float, stop: float, num: int, dtype: Any = None) -> Node:
     kind = _dtype(dtype)
     if num < 0:
         raise ValueError(located(f"linspace: expected a number from 0 on, found {num}"))
+    for end in (start, stop)[:num]:
+        require_fit(int(end) if math.isfinite(end) else 0, kind, "linspace")
     if num < 2:
         return sources.full(start, (num,), kind)
     floating = kind if kind.is_float else default_float()

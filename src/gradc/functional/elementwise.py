@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.composite import Number, composite
+from ..tracer.composite import Number, composite, weakly
 from ..tracer.dtypes import DType, bfloat16, promote
 from ..tracer.ir import Node, Op
 from ..tracer.ops import elementwise as e
 from ..tracer.ops.sources import constant_like, constant_of, number_in
 from ..tracer.tensor import Tensor
+from ..tracer.weak import Weak, from_above, from_below
 
 __all__ = [
     "abs",
@@ -102,13 +103,15 @@ def unary(op: Any, doc: str) -> Callable[..., Tensor]:
     return _named(function, op, doc)
 
 
-def binary(op: Any, doc: str) -> Callable[..., Tensor]:
-    """The function of two tensors that `op` is."""
+def binary(op: Any, doc: str, rule: Weak | None = None) -> Callable[..., Tensor]:
+    """The function of two tensors that `op` is; `rule` says what its numbers mean."""
 
     def function(x: Node, y: Node) -> Node:
         made: Node = op(x, y)
         return made
 
+    if rule is not None:
+        weakly(x=rule, y=rule)(function)
     return _named(function, op, doc)
 
 
@@ -159,8 +162,8 @@ floor = unary(e.floor, "The next whole number below")
 ceil = unary(e.ceil, "The next whole number above")
 round = rint = unary(e.round, "Rounding")
 
-maximum = binary(e.maximum, "The larger of two")
-minimum = binary(e.minimum, "The smaller of two")
+maximum = binary(e.maximum, "The larger of two", from_below)
+minimum = binary(e.minimum, "The smaller of two", from_above)
 
 
 @composite
@@ -170,6 +173,7 @@ def trunc(x: Node) -> Node:
 
 
 @composite
+@weakly(lower=from_below, upper=from_above)
 def clip(x: Node, lower: Node | None = None, upper: Node | None = None) -> Node:
     """x, brought between `lower` and `upper`; the derivative at the bounds themselves is 1.
 

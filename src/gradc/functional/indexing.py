@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tracer.composite import composite
+from ..tracer.composite import composite, weakly
 from ..tracer.dtypes import int32, int64
 from ..tracer.errors import DTypeError, ShapeError, located
 from ..tracer.ir import Node, node
@@ -142,6 +142,7 @@ def take_along_axis(inp: Node, indices: Node, axis: int) -> Node:
 
 
 @composite
+@weakly(index=None)
 def scatter(inp: Node, axis: int, index: Node, source: Node) -> Node:
     """`inp` after inp[index[i, j], j] = source[i, j] for axis 0, and so on; the last one stays."""
     axis = normalized_axis("scatter", axis, inp.ndim)
@@ -154,6 +155,7 @@ def scatter(inp: Node, axis: int, index: Node, source: Node) -> Node:
 
 
 @composite
+@weakly(index=None)
 def scatter_add(inp: Node, axis: int, index: Node, source: Node) -> Node:
     """`inp` after inp[index[i, j], j] += source[i, j] for axis 0, and so on."""
     axis = normalized_axis("scatter_add", axis, inp.ndim)

@@ -6,6 +6,7 @@ from ..tracer.composite import Nodes, composite
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node, Shape
 from ..tracer.ops import movement
+from ..tracer.weak import require_fit
 
 __all__ = ["pad"]
 
@@ -26,6 +27,7 @@ def pad(
     low, high = _widths(src, pad_width)
     mode = mode.lower()
     if mode == "constant":
+        require_fit(constant_value, src.dtype, "pad")
         return movement.pad(src, low, high, fill=constant_value)
     if mode not in _EDGES:
         raise ValueError(located(f"pad: expected {', '.join(MODES)}, found {mode!r}"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from ..tracer.composite import composite
-from ..tracer.dtypes import int32
 from ..tracer.interpret import computing
 from ..tracer.ir import Node
 from ..tracer.methods import (
@@ -137,8 +136,7 @@ def normalize(inp: Node, ord: float | None = None, axis: Axis = None, eps: float
 @composite
 def count_nonzero(inp: Node, axis: Axis = None, keepdims: bool = False) -> Node:
     """How many elements along `axis` (None: of all) are not zero."""
-    present = cast_to(e.ne(inp, constant_like(0, inp)), int32)
-    return reduced(reduction.sum, present, axis, keepdims)
+    return reduced(reduction.sum, e.ne(inp, constant_like(0, inp)), axis, keepdims)
 
 
 @composite
