@@ -50,14 +50,13 @@ _EMPTY = inspect.Parameter.empty
 def composite(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function of nodes: it becomes a function of tensors."""
     parameters = inspect.signature(function).parameters.values()
-    defaults = tuple(each.default for each in parameters)
     kinds = tuple(_KINDS.get(str(each.annotation), STATIC) for each in parameters)
-    count = len(kinds)
     plain = MANY not in kinds
     asked = (_is_operand, _is_whole, _may_be_float)
     ones, wholes, floats = (tuple(_places(parameters, each)) for each in asked)
     ranged = tuple(_ranged(parameters))
     general = _General(function, kinds)
+    defaults, count = general.defaults, len(kinds)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
