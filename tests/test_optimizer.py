@@ -173,8 +173,11 @@ def test_parameters_without_gradient_are_skipped():
 
 def test_a_step_without_any_gradient_does_nothing():
     before = STATISTICS.evaluations
-    optim.SGD([parameter([1.0])], lr=1.0).step()
+    attached = parameter([1.0])
+    manager = GradManager().attach(attached)
+    optim.SGD([attached], lr=1.0).step()
     assert STATISTICS.evaluations == before
+    assert manager.attached_tensors() == [attached]
 
 
 def test_groups_have_hyperparameters_of_their_own():

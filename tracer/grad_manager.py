@@ -23,6 +23,7 @@ from .ops import markers
 from .recording import STATISTICS, THREAD, Recording, stopped
 from .seeds import seeds_of, targets_of
 from .tensor import Tensor
+from .unreached import AttachedRef, Waiting, waiting_now, warn_of_loss
 from .value import waiting
 
 Callback = Callable[[Tensor, Any], Any]
@@ -42,6 +43,7 @@ class _Session:
 
     recording: Recording
     number: int
+    before: Waiting
     tracked: dict[int, tuple[Tensor, Node]] = field(default_factory=dict)
     peers: tuple[GradManager, ...] = ()
 
@@ -62,6 +64,7 @@ class GradManager:
         self._version = 0  # counts what was attached
         self._session: _Session | None = None
         self._busy = False
+        self._warned = False
         trace = THREAD.recording.trace
         if trace is not None:
             trace.created(self)
@@ -101,7 +104,7 @@ class GradManager:
         table, key = self._attached, id(tensor)
         found = table.get(key)
         if found is None:
-            watched = ref(tensor, lambda _: table.pop(key, None))
+            watched = AttachedRef(tensor, lambda _: table.pop(key, None))
             table[key] = _Attachment(watched, list(callbacks))
             if self._session is not None:
                 _track(self._session, tensor)
@@ -136,7 +139,7 @@ class GradManager:
         recording = THREAD.recording
         if recording.trace is not None:
             recording.trace.managed(self)
-        session = _Session(recording, recording.ordinal())
+        session = _Session(recording, recording.ordinal(), waiting_now(recording))
         self._busy = False
         try:
             recording.managers.append(ref(self))
@@ -222,6 +225,8 @@ class GradManager:
         nodes = tuple(recording.node_of(each) for each in targets)
         tracked = {made: tensor for tensor, made in session.tracked.values()}
         found = cotangents(session, nodes, seeds, tuple(tracked), self._hidden(session))
+        if not found and tracked and not self._warned:
+            self._warned = warn_of_loss(targets, tracked, session.before)
         results = [(tracked[made], waiting(g, recording)) for made, g in found]
         called = [(tensor, self._called_back(tensor, result)) for tensor, result in results]
         return [(tensor, _resolved(result)) for tensor, result in called]

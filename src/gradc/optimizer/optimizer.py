@@ -18,6 +18,7 @@ from ..tracer.ir import TensorType
 from ..tracer.no_grad import no_grad
 from ..tracer.recording import THREAD, Recording
 from ..tracer.tensor import Parameter, Tensor
+from ..tracer.unreached import warn_of_parameters
 from ..tracer.value import concrete
 from .again import GroupAgain, StepAgain
 from .update import (
@@ -55,6 +56,7 @@ class Optimizer:
     """
 
     param_groups: list[Group]
+    _looked = False  # whether a step without gradients was looked at
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Say with the user's line what is wrong with the arguments of a call."""
@@ -139,6 +141,9 @@ class Optimizer:
                     changes.extend(each)
         if changes:
             commit(recording, changes)
+        elif not self._looked:
+            self._looked = True
+            warn_of_parameters(type(self).__name__, self._numbers())
         for state in states:
             state.step += 1
         return self
