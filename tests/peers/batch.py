@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import FlakyFailure
 from peers.compare import Agreement, Difference, Undefined, compared
 from peers.cut import cut
-from peers.generate import programs
+from peers.generate import models, programs
 from peers.program import Program
 
 
@@ -29,6 +29,7 @@ class Batch:
     most: int
     only: tuple[str, ...] = ()
     seconds: float = 60.0  # to look for smaller programs
+    models: bool = False  # stacks of layers, instead of rows of all tables
 
 
 @dataclass
@@ -138,7 +139,9 @@ def _draw(search: Search, batch: Batch, number: int, count: int) -> None:
         max_examples=count, database=None, deadline=None, print_blob=False,
         phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    @given(programs(batch.least, batch.most, batch.only))
+    @given(
+        models(only=batch.only) if batch.models else programs(batch.least, batch.most, batch.only)
+    )
     def check(program: Program) -> None:
         search.check(program)
 

@@ -11,6 +11,7 @@ numbers of few binary digits, stays what it is.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -96,14 +97,27 @@ def expected(program: Program) -> tuple[list[Array], list[float]]:
     return exact, moved
 
 
+MOST_SECONDS = 60
+"""What no program may take to be built and run."""
+
+
 def found(program: Program) -> list[Array]:
-    """What gradc gives."""
+    """What gradc gives, and soon."""
     way = getattr(derivatives, program.way)
+    before = signal.signal(signal.SIGALRM, _too_late)
+    signal.alarm(MOST_SECONDS)
     try:
         made: list[Array] = way(function(program.ours(), "ours"), program.arrays())
     except Exception as error:
         raise Difference(f"{type(error).__name__}: {error}") from error
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
     return made
+
+
+def _too_late(*_: object) -> None:
+    raise Difference(f"is not built after {MOST_SECONDS} s")
 
 
 def compared(program: Program) -> Agreement:

@@ -1,4 +1,4 @@
-"""Random programs: rows of all tables, one after another.
+"""Random programs: rows of all tables, one after another; and models, which are stacks of layers.
 
 Hypothesis draws which rows, and for each a number; all else about the row follows from that number.
 So it has few choices to make, and to take back when it looks for a smaller program that fails.
@@ -10,15 +10,44 @@ from random import Random
 
 from hypothesis import assume
 from hypothesis import strategies as st
-from peers import rows_elementwise, rows_network, rows_reduction, rows_shape
+from peers import rows_elementwise, rows_model, rows_network, rows_reduction, rows_shape
 from peers.draft import Draft, Row, Unfit
 from peers.program import Program
 
 ROWS = (*rows_elementwise.ROWS, *rows_shape.ROWS, *rows_reduction.ROWS, *rows_network.ROWS)
+LAYER_ROWS = rows_model.ROWS
 WAYS = ("by_managers", "by_managers", "by_managers", "by_functions")
 
 
 SEEDS = st.integers(0, 2**24)
+
+
+LAYERS = (rows_model.RECURRENT, rows_model.SEQUENCES, rows_model.IMAGES)
+
+
+@st.composite
+def models(draw: st.DrawFn, most: int = 4, only: tuple[str, ...] = ()) -> Program:
+    """Stacks of one to `most` layers, each on the last, in float64."""
+    way = draw(st.sampled_from(WAYS))
+    count = draw(st.integers(1, most))
+    groups = [[row for row in rows if not only or row.name in only] for rows in LAYERS]
+    rows = st.sampled_from([rows for rows in groups if rows]).flatmap(st.sampled_from)
+    draft = Draft(Random(draw(SEEDS)), "float64")
+    draft.add_input(_begin(draft, draw(st.sampled_from([3, 3, 4, 5]))), -1.0, 1.0)
+    for row, number in draw(st.lists(st.tuples(rows, SEEDS), min_size=count, max_size=count)):
+        draft.random = Random(number)
+        _add(draft, row)
+    assume(draft.steps)
+    return draft.program(way, kept=False)
+
+
+def _begin(draft: Draft, rank: int) -> tuple[int, ...]:
+    """The shape of sequences (batch, steps, features), or of images (batch, channels, ...)."""
+    batch = draft.one_of([1, 1, 2, 3])
+    if rank == 3:
+        return batch, draft.one_of([1, 3, 8, 11, 16, 20, 25]), draft.whole(1, 6)
+    space = (3, 5, 7, 8, 9, 12, 16) if rank == 4 else (2, 3, 4, 5)
+    return batch, draft.whole(1, 6), *(draft.one_of(space) for _ in range(rank - 2))
 
 
 @st.composite

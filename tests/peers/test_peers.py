@@ -14,7 +14,7 @@ from peers.chain import EXP, chain
 from peers.compare import PRECISION, Difference, compared, expected, shaken
 from peers.crashing import crashing
 from peers.cut import cut
-from peers.generate import ROWS, programs
+from peers.generate import LAYER_ROWS, ROWS, models, programs
 from peers.program import Program
 from peers.supervise import AGAIN, supervised
 
@@ -25,6 +25,19 @@ few = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthC
 @given(programs(5, 20))
 def test_programs_agree(program: Program) -> None:
     compared(program)
+
+
+@few
+@given(models())
+def test_models_agree(program: Program) -> None:
+    compared(program)
+
+
+def test_what_is_never_built_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("peers.compare.MOST_SECONDS", 1)
+    waits = ("__import__('time').sleep(9) or {x}", "{x}")
+    with pytest.raises(Difference, match="is not built after 1 s"):
+        compared(chain(v0=waits))
 
 
 WRONG = "F.sin({x})", "torch.sin({x}) * (1 + 1e-8)"
@@ -90,7 +103,8 @@ def test_a_crash_is_named_and_survived() -> None:
 
 
 def test_names_of_rows_are_told_apart() -> None:
-    assert len({row.name for row in ROWS}) == len(ROWS)
+    names = [row.name for row in (*ROWS, *LAYER_ROWS)]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("number", [1, -1, 5])
