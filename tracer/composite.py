@@ -326,14 +326,14 @@ def static(value: Any, parameter: str = "") -> Any:
     if isinstance(value, (np.ndarray, Value)):
         if isinstance(value, np.ndarray):
             takes(value)
-        elif _is_followed(value):
+        elif is_followed(value):
             found = "expected a number, found a tensor with a gradient, which would be lost"
             raise DTypeError(located(f"{parameter}{found}: use item() or detach()"))
         return static(value.tolist(), parameter)
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _is_followed(value: Value) -> bool:
+def is_followed(value: Value) -> bool:
     """Whether a manager that records has a tensor on which `value` depends."""
     recording = THREAD.recording
     if not recording.managers or not value._node.type.dtype.is_float:

@@ -16,6 +16,7 @@ from .ops import contraction
 from .ops import elementwise as e
 from .ops.kinds import Elementwise
 from .ops.sources import constant_like, constant_of
+from .protocol import Answers
 from .recording import THREAD, Numbers, Recording, takes
 from .value import Value, waiting
 from .weak import answered, compared, require_fit
@@ -165,6 +166,7 @@ def same(x: Node) -> Node:
 
 
 _tensor_power = binary(e.pow)
+_rounded = unary(e.round)
 
 
 class Operators(Value):
@@ -173,7 +175,12 @@ class Operators(Value):
     __slots__ = ()
 
     __array_priority__ = 1000
-    __array_ufunc__ = None
+
+    def __array_ufunc__(self, *asked: Any, **options: Any) -> Any:
+        return Answers.ufunc(*asked, **options)
+
+    def __array_function__(self, *asked: Any) -> Any:
+        return Answers.function(*asked)
 
     __add__ = binary(e.add)
     __sub__ = binary(e.sub)
@@ -235,6 +242,12 @@ class Operators(Value):
 
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if not digits:
+            return _rounded(self)
+        scale = 10.0 ** abs(digits)
+        return _rounded(self * scale) / scale if digits > 0 else _rounded(self / scale) * scale
 
     def __contains__(self, item: object) -> bool:
         message = "`in` is not defined for tensors: write (x == item).any()"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import autodiff, evaluator, functional, random
+from . import autodiff, evaluator, functional, numpy_protocol, random
 from ._version import __version__
 from .generator import manual_seed
 from .tracer.dtypes import bfloat16
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .runtime.support import get_num_threads, set_num_threads
 
 evaluator.install()
+numpy_protocol.install()
 
 # What is imported when it is first asked for: the module that it is, or that it stands in.
 _LATER = {
