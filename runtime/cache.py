@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from .digest import key_of
 from .faults import is_passing
 from .locks import exclusive
-from .store import LOCKS, Entry, Store, discard, own_folder
+from .store import LOCKS, Entry, Store, discard, keep_failed, own_folder, write_whole
 
 FORMAT = 1  # of the layout in store.py; part of every key
 Parts = Mapping[str, Any]
@@ -72,6 +72,16 @@ class Cache:
         """Remember a small JSON document, where that can be done: nothing depends on it."""
         with suppress(OSError):
             self._write(lambda store: store.write_document(kind, name, content))
+
+    def keep_failure(self, name: str, text: str) -> Path:
+        """Write what has led to nothing into a file that people may read, in the shared store."""
+        self._shared.prepare()
+        stage = self._shared.stage()
+        try:
+            write_whole(stage / name, text)
+            return keep_failed(stage) / name
+        finally:
+            self._shared.discard(stage)
 
     def documents(self, kind: str) -> list[dict[str, Any]]:
         """All documents of a kind, for people."""

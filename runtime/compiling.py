@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ..tracer.buffer import Buffer
-from ..tracer.errors import GradcError
 from ..tracer.evaluator import Executable, interpreted
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
@@ -25,6 +24,7 @@ from .blas import BlasError
 from .build import CompileError, build
 from .cache import Cache, open_cache
 from .digest import digest, key_of
+from .failures import TranslationError
 from .faults import is_passing
 from .manifest import Manifest, read_manifest
 from .program import Program
@@ -42,8 +42,8 @@ class CompilerWarning(UserWarning):
     """Programs are interpreted with NumPy, because none can be compiled."""
 
 
-class UnsoundProgramError(GradcError, RuntimeError):
-    """A program that may not be run: an error in gradc, found before it could do harm."""
+class TranslationWarning(CompilerWarning):
+    """A program is interpreted with NumPy, because gradc has failed to make it."""
 
 
 class CompilingEvaluator:
@@ -58,6 +58,8 @@ class CompilingEvaluator:
         self.first_sight = first_sight
         self._lock = threading.Lock()
         self._warned = False
+        self._failures: set[str] = set()  # the kinds of those of gradc that were told
+        self._failed: set[str] = set()  # the digests of graphs that need not be tried again
 
     def prepare(self, graph: Graph) -> Executable:
         """What runs `graph`."""
@@ -67,6 +69,8 @@ class CompilingEvaluator:
 
     def compiled(self, graph: Graph) -> Executable:
         """The program of `graph`; the interpreter, with a warning, where there is no compiler."""
+        if self._failed and graph_digest(graph) in self._failed:
+            return _interpreter(graph)
         REBUILDS.note(graph)
         try:
             return load_program(graph)
@@ -74,8 +78,8 @@ class CompilingEvaluator:
             return self._interpreting(graph, f"{error}; programs are interpreted with NumPy")
         except CompileError as error:
             return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
-        except UnsoundProgramError as error:
-            return self._interpreting(graph, f"{error}\nThis program is interpreted with NumPy")
+        except TranslationError as error:
+            return self._after(error)
         except BlasError:
             raise  # the user's own choice
         except (OSError, MemoryError, ImportError) as error:
@@ -87,13 +91,39 @@ class CompilingEvaluator:
 
     def _interpreting(self, graph: Graph, reason: str) -> Executable:
         self._warn(reason)
-        return lambda inputs, floats, ints: interpreted(graph, inputs, floats, ints)
+        return _interpreter(graph)
+
+    def _after(self, failure: TranslationError) -> Executable:
+        """What runs a graph that a pass has failed on. It is tried again where memory or files were
+        short; else not, whoever asks. Each kind of failure is told once, and kept each time."""
+        kept = failure.keep()
+        kind = f"{type(failure.error).__name__} {failure.place}"
+        with self._lock:
+            told = kind in self._failures
+            self._failures.add(kind)
+        if not told:
+            shown = f"\nIts graph, and a program that shows the failure again: {kept}"
+            warnings.warn(
+                f"{failure}\nThis program is interpreted with NumPy: slower, but with the same "
+                f"results.{shown if kept else ''}",
+                TranslationWarning,
+                stacklevel=3,
+            )
+        if isinstance(failure.error, MemoryError) or is_passing(failure.error):
+            return _Retrying(self, failure.graph)
+        self._failed.add(graph_digest(failure.graph))
+        failure.graph.known.pop("text", None)
+        return _interpreter(failure.graph)
 
     def _warn(self, reason: str) -> None:
         with self._lock:
             if not self._warned:
                 self._warned = True
                 warnings.warn(reason, CompilerWarning, stacklevel=3)
+
+
+def _interpreter(graph: Graph) -> Executable:
+    return lambda inputs, floats, ints: interpreted(graph, inputs, floats, ints)
 
 
 class _Retrying:
@@ -196,16 +226,23 @@ def _built(graph: Graph, name: str, store: Cache, toolchain: Toolchain) -> Progr
     from ..codegen.pipeline import translate
     from ..codegen.target import C
 
+    short: list[Exception] = []
+
     def prepare_gemms(_: str, made: Any) -> None:
         if isinstance(made, Lowered):
-            prepare_products(made.gemms)
+            try:
+                prepare_products(made.gemms)
+            except Exception as error:
+                short.append(error)  # no fault of the passes
+                raise
 
     prepare()
     try:
         made = translate(graph, C, prepare_gemms, verify=True)
-    except AssertionError as error:
-        reason = f"gradc made a program that may not be run, which is an error in gradc: {error}"
-        raise UnsoundProgramError(reason) from error
+    except Exception as error:
+        if error in short:
+            raise
+        raise TranslationError(graph, error) from error
     path = build(made.source.text, toolchain, store, units=made.source.units)
     manifest = Manifest(
         library=path.parent.name,

@@ -9,7 +9,7 @@ import pytest
 from contract.compute import leaf
 from gradc.codegen import pipeline
 from gradc.codegen.plan import Plan, plan
-from gradc.runtime.compiling import CompilerWarning, CompilingEvaluator
+from gradc.runtime.compiling import CompilingEvaluator, TranslationWarning
 from gradc.runtime.toolchain import find_toolchain
 from gradc.tracer.buffer import Buffer
 from gradc.tracer.dtypes import float32
@@ -31,7 +31,7 @@ def test_a_program_that_may_not_be_run_is_not_run(monkeypatch: pytest.MonkeyPatc
     graph = graph_of(contraction.matmul(e.exp(a), e.sin(b)) + e.cos(a * 3.25))
     x, y = sample(graph)
     evaluator = CompilingEvaluator()
-    with pytest.warns(CompilerWarning, match="an error in gradc: .* share bytes"):
+    with pytest.warns(TranslationWarning, match=r"an error in gradc: .* share bytes"):
         run = evaluator.compiled(graph)
     (found,) = run([Buffer.copied(x), Buffer.copied(y)], [], [])
     np.testing.assert_allclose(
