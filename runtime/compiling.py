@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import warnings
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from ..tracer.buffer import Buffer
 from ..tracer.evaluator import Executable, interpreted
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
+from ..tracer.locks import new_lock
 from ..tracer.ops.kinds import Elementwise
 from ..tracer.ops.transcendental import TRANSCENDENTAL
 from ..tracer.text import digest as graph_digest
@@ -56,7 +56,7 @@ class CompilingEvaluator:
 
     def __init__(self, first_sight: bool = True) -> None:
         self.first_sight = first_sight
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._warned = False
         self._failures: set[str] = set()  # the kinds of those of gradc that were told
         self._failed: set[str] = set()  # the digests of graphs that need not be tried again
@@ -172,8 +172,9 @@ class _FirstSight:
         if self._program is not None:
             return self._program(inputs, floats, ints)
         if not self._seen:
+            made = interpreted(self._graph, inputs, floats, ints)
             self._seen = True
-            return interpreted(self._graph, inputs, floats, ints)
+            return made
         self._program = self._evaluator.compiled(self._graph)
         return self._program(inputs, floats, ints)
 

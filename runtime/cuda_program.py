@@ -13,12 +13,12 @@ they are replayed as a captured graph, whatever buffers are given.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..tracer.locks import new_lock
 from .cuda import Arguments, Device, Kernel, Module
 from .cuda_memory import DeviceMemory
 from .cuda_stream import Graph, Stream
@@ -78,7 +78,7 @@ class CudaProgram:
         self._stream = Stream(device)
         self._graph: Graph | None = None
         self._has_run = False
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def run(
         self, buffers: Sequence[int], floats: Sequence[float] = (), ints: Sequence[int] = ()

@@ -6,7 +6,6 @@ of the user, and each unlike the one before, something that shapes programs keep
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from ..tracer.errors import Origin, users_frame
 from ..tracer.graph import Graph
 from ..tracer.ir import Node
+from ..tracer.locks import new_lock
 from ..tracer.ops import sources
 from ..tracer.recording import THREAD
 from ..tracer.text import digest
@@ -59,7 +59,7 @@ class Rebuilds:
     """The programs that were built, by the user's line that asked for them."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._lines: dict[tuple[str, int], _Line] = {}
 
     def note(self, graph: Graph) -> None:

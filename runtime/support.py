@@ -6,7 +6,6 @@ since a compiler takes half a second for them, and most programs need one or non
 
 import os
 import re
-import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tracer.errors import located
+from ..tracer.locks import new_lock
 from .blas import find_blas
 from .build import CompileError, build
 from .cache import open_cache
@@ -30,7 +30,7 @@ class _Part:
     """One of the libraries, for the life of the process."""
 
     def __init__(self, file: str, before: str = "") -> None:
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self._file, self._before = file, before
         self._loaded: Any = None
         self._failed: tuple[Toolchain, CompileError] | None = None
@@ -71,20 +71,10 @@ PRODUCTS = {
 
 
 class _State:
-    lock = threading.Lock()
+    lock = new_lock()
     table: Any = None
     products: frozenset[str] = frozenset()  # that the table has
     threads: int | None = None
-
-
-def _renew_locks() -> None:
-    """Whoever held them is not in the child of a fork."""
-    _State.lock = threading.Lock()
-    for each in (SUPPORT, *PRODUCTS.values()):
-        each.lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_renew_locks)
 
 
 def runtime(products: Iterable[str] = ()) -> Any:

@@ -1,22 +1,25 @@
-"""Adding gradients to `.grad`, by one thread at a time."""
+"""Adding gradients to `.grad`, by one thread at a time, and all else that is read to be written."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 from weakref import ref
 
 from .evaluation import settle
 from .ledger import Written
+from .locks import WRITING, new_lock, repaired_in_children
 from .recording import THREAD, Recording
 from .tensor import Tensor
 
 Results = list[tuple[Tensor, Any]]
 """Attached tensors, and what is to be added to their `.grad` (None: nothing)."""
 
-ADDING = threading.RLock()
-"""Held from reading `.grad` to writing it. Who holds it may wait for the lock of a recording; so
-nobody who holds one of those may ask for it."""
+ADDING = new_lock()
+"""Held from reading `.grad` to writing it, and from reading what is trained to writing that. Who
+holds it may wait for the lock of a recording; so nobody who holds one of those may ask for it."""
+
+FOLLOWING = new_lock()
+"""Held from reading running statistics to writing them. Who holds ADDING may ask for it."""
 
 
 def add(recording: Recording, results: Results) -> None:
@@ -34,24 +37,30 @@ def add(recording: Recording, results: Results) -> None:
         if _Busy.adding:
             settle(recording, "backward", [new for _, new in results if isinstance(new, Tensor)])
             recording = THREAD.recording
-        with ADDING:  # by `acquire` an interrupt could keep it for ever
-            _settled(recording, results)
+        with ADDING, busy:  # by `acquire` an interrupt could keep it for ever
+            sums = _sums(results)
+            settle(recording, "backward", [new for _, new in sums if isinstance(new, Tensor)])
+            _write(sums)
 
 
 class _Busy:
-    """Whether a thread adds now: others should not wait for it before they must."""
+    """While entered, others that have something to add compute it before they wait."""
 
     adding = False
 
-
-def _settled(recording: Recording, results: Results) -> None:
-    try:
+    def __enter__(self) -> None:
         _Busy.adding = True
-        sums = _sums(results)
-        settle(recording, "backward", [new for _, new in sums if isinstance(new, Tensor)])
-        _write(sums)
-    finally:
+
+    def __exit__(self, *error: object) -> None:
         _Busy.adding = False
+
+
+busy = _Busy()
+
+
+@repaired_in_children
+def _nobody_adds() -> None:
+    _Busy.adding = ADDING._is_owned()
 
 
 def _sums(results: Results) -> Results:
@@ -68,13 +77,14 @@ def _sums(results: Results) -> Results:
 
 def _write(sums: Results) -> None:
     """Set all `.grad`; an interrupt in between comes when all are set."""
-    try:
-        for tensor, new in sums:
-            _set(tensor, new)
-    except BaseException:
-        for tensor, new in sums:
-            _set(tensor, new)
-        raise
+    with WRITING:
+        try:
+            for tensor, new in sums:
+                _set(tensor, new)
+        except BaseException:
+            for tensor, new in sums:
+                _set(tensor, new)
+            raise
 
 
 def _set(tensor: Tensor, new: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,8 +50,7 @@ class Pool:
 
     def clear(self) -> None:
         """Forget all free blocks."""
-        self._free.clear()
-        self.held = 0
+        self._free, self.held = {}, 0
 
 
 def rounded(nbytes: int) -> int:
@@ -59,13 +60,26 @@ def rounded(nbytes: int) -> int:
 
 
 def _new_block(size: int) -> Block:
-    raw = np.empty(size + ALIGNMENT, np.uint8)
+    try:
+        raw = np.empty(size + ALIGNMENT, np.uint8)
+    except MemoryError:
+        give_back()
+        raw = np.empty(size + ALIGNMENT, np.uint8)
     address = raw.__array_interface__["data"][0]
     start = -address % ALIGNMENT
     return raw[start : start + size], address + start
 
 
 POOL = Pool()
+
+RESERVES: list[Callable[[], object]] = [POOL.clear, gc.collect]
+"""What lets go of memory that is only kept to be used again."""
+
+
+def give_back() -> None:
+    """Let go of all memory that nobody needs: there is no more to be had."""
+    for each in RESERVES:
+        each()
 
 
 class Buffer:

@@ -6,6 +6,14 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .locks import repaired_in_children
+
+
+class _Rest:
+    """Whether a thread lets the collector rest."""
+
+    begun = False
+
 
 @contextmanager
 def without_collection() -> Iterator[None]:
@@ -16,8 +24,18 @@ def without_collection() -> Iterator[None]:
     if not gc.isenabled():
         yield
         return
+    _Rest.begun = True
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
+        _Rest.begun = False
+
+
+@repaired_in_children
+def _end_rest() -> None:
+    """Whoever let it rest may have stayed in the parent."""
+    if _Rest.begun:
+        gc.enable()
+        _Rest.begun = False

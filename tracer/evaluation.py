@@ -7,12 +7,12 @@ canonically and looked up by its text, and only what is new there is prepared.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from .buffer import give_back
 from .collection import without_collection
 from .errors import BoundsError
 from .evaluator import Executable, current_evaluator
@@ -39,11 +39,12 @@ def settle(recording: Recording, moment: Moment, wanted: Sequence[Tensor] = ()) 
     traced, nothing runs before its end, unless a value is read.
     """
     with recording.lock:
-        if recording.trace is not None:
+        trace = recording.trace
+        if trace is not None:
             if moment != "read":
                 recording.limit *= 2 if moment == "limit" else 1
                 return
-            recording.trace.abandon("reads the value of a tensor")
+            trace.abandon("reads the value of a tensor")
         recorded = bool(recording.recording_managers())
         if recorded and moment != "read":
             recording.limit *= 2 if moment == "limit" else 1
@@ -72,13 +73,13 @@ def _run(recording: Recording, together: bool, wanted: Sequence[Tensor]) -> None
     try:
         if together:
             try:
-                return evaluate(recording, recording.live())
+                evaluate(recording, recording.live())
+                return evaluate(recording, recording.waiting_of(wanted))  # none, as a rule
             except Exception:
                 recording.failed = True  # from now on each tensor runs by itself
                 if not wanted:
                     raise
-        mine = [each for each in wanted if each._recording is recording and each._buffer is None]
-        return evaluate(recording, mine)
+        return evaluate(recording, recording.waiting_of(wanted))
     except Exception:
         take_back(recording, partial(_computes, recording))
         raise
@@ -99,10 +100,10 @@ class Entry:
 
     `inputs` name slots (k) or earlier results (~k), `places` results (k) or slots (~k), one for
     each node that is asked for; `made` are the results by node, `nodes` is the size of the graph,
-    and `checks` are the nodes that may fail, by their numbers in the graph. `total` counts the
-    results when it has run, so that one that is interrupted leaves no trace. One that is `larger`
-    computes more than was asked for, and so may need leaves that another recording of the same
-    nodes lacks.
+    `volume` the bytes of all their values, and `checks` are the nodes that may fail, by their
+    numbers in the graph. `total` counts the results when it has run, so that one that is
+    interrupted leaves no trace. One that is `larger` computes more than was asked for, and so may
+    need leaves that another recording of the same nodes lacks.
     """
 
     run: Executable | None
@@ -113,6 +114,7 @@ class Entry:
     places: tuple[int, ...]
     made: dict[Node, int]
     nodes: int
+    volume: int
     checks: dict[int, Node]
     total: int
     larger: bool = False
@@ -122,6 +124,7 @@ KEPT_NODES = 500_000
 """How many nodes a generation of programs may have; a node needs some 350 bytes."""
 
 ENTRIES = InternTable(KEPT_NODES, lambda entry: 250 + entry.nodes)
+MOST_RECENT = 8
 RECENT = InternTable(KEPT_NODES, lambda recent: 1_000 + sum(each.nodes for each in recent))
 EXECUTABLES = InternTable(KEPT_NODES, lambda found: 1_000 + found[1])
 
@@ -132,18 +135,24 @@ def forget_programs() -> None:
         table.clear()
 
 
-def evaluate(recording: Recording, tensors: list[Tensor]) -> None:
-    """Give each of `tensors`, which wait in `recording`, its buffer."""
-    if tensors:
-        buffers = computed(recording, tuple([each._node for each in tensors]))
-        for each, buffer in zip(tensors, buffers, strict=True):
-            each._buffer = buffer
+def evaluate(recording: Recording, waiting: list[tuple[Tensor, Node]]) -> None:
+    """Give the tensors that are `waiting` in `recording`, each for its node, their buffers.
+
+    What another thread has bound anew meanwhile is left as it is.
+    """
+    if waiting:
+        buffers = computed(recording, tuple([made for _, made in waiting]))
+        for (tensor, made), buffer in zip(waiting, buffers, strict=True):
+            if tensor._recording is recording and tensor._node is made:
+                tensor._buffer = buffer
 
 
 def computed(recording: Recording, nodes: tuple[Node, ...]) -> list[Buffer]:
     """The buffers of `nodes`, by one program."""
-    key = (recording.entry, nodes)
+    before = recording.entry
+    key = (before, nodes)
     entry: Entry | None = ENTRIES.get(key)
+    is_new = entry is None
     STATISTICS.evaluations += 1
     if entry is not None and entry.larger and not _may_take(recording, entry):
         entry = ENTRIES.young[key] = _entry(recording, nodes)
@@ -157,10 +166,16 @@ def computed(recording: Recording, nodes: tuple[Node, ...]) -> list[Buffer]:
         floats, ints = recording.floats, recording.ints
         numbers = [floats[k] for k in entry.floats], [ints[k] for k in entry.ints]
         try:
-            made = entry.run(buffers, *numbers)
+            try:
+                made = entry.run(buffers, *numbers)
+            except MemoryError:
+                give_back()
+                made = entry.run(buffers, *numbers)
         except BoundsError as error:
             raise _told(error, entry, recording) from None
         results[entry.total - len(made) :] = made
+        if is_new and not entry.larger:  # one that fails is nobody's substitute
+            _remember(before, entry)
     recording.entry = entry
     recording.entries.append(entry)
     return [results[k] if k >= 0 else slots[~k] for k in entry.places]
@@ -191,7 +206,7 @@ def _entry(recording: Recording, nodes: tuple[Node, ...]) -> Entry:
     asked = [each for each in dict.fromkeys(bare) if not _exists(each, known)]
     if not asked:
         places = tuple(_place(each, known) for each in bare)
-        return Entry(None, (), (), (), (), places, {}, 0, {}, _count(recording))
+        return Entry(None, (), (), (), (), places, {}, 0, 0, {}, _count(recording))
     with without_collection():
         return _computed(recording, nodes, bare, asked)
 
@@ -206,13 +221,14 @@ def _computed(
     made.update(zip(nodes, [made.get(each, -1) for each in bare], strict=True))
     made = {each: place for each, place in made.items() if place >= base}
     within = graph.nodes()
+    volume = sum([each.type.nbytes for each in within])
     graph = Graph(graph.inputs, graph.floats, graph.ints, tuple(outputs)).with_order(within)
     evaluator = current_evaluator()
     key = (evaluator, digest(graph))
     run, _ = EXECUTABLES.get(key) or (None, 0)
     if run is not None:
         STATISTICS.digest_hits += 1
-    elif larger := _superset(recording, asked, len(within)):
+    elif larger := _superset(recording, asked, len(within), volume):
         STATISTICS.superset_hits += 1
         places = tuple(_place(e, {**known, **larger.made}) for e in bare)
         return replace(larger, places=places, larger=True)
@@ -220,7 +236,7 @@ def _computed(
         STATISTICS.prepared += 1
         run, _ = EXECUTABLES.put(key, (evaluator.prepare(graph), len(within)))
     graph.known.pop("text", None)  # whoever wanted it has taken it
-    entry = Entry(
+    return Entry(
         run,
         tuple(~known[each] if each in known else each.attrs[0] for each in binding.inputs),
         tuple(each for each in binding.inputs if each not in known),
@@ -229,11 +245,10 @@ def _computed(
         tuple(_place(each, {**known, **made}) for each in bare),
         made,
         len(within),
+        volume,
         _checks(within, binding.image),
         base + len(outputs),
     )
-    _remember(recording, entry)
-    return entry
 
 
 def _checks(within: list[Node], image: dict[Node, Node]) -> dict[int, Node]:
@@ -247,14 +262,20 @@ def _count(recording: Recording) -> int:
     return recording.entry.total if recording.entry else 0
 
 
-def _superset(recording: Recording, asked: list[Node], size: int) -> Entry | None:
+SPARE_NODES, SPARE_BYTES = 8, 1 << 16
+"""What a program may compute beside what is asked for, and a quarter more. 64 KiB of exponentials
+take as long as the call of a program (15 us); to build one takes 300 ms."""
+
+
+def _superset(recording: Recording, asked: list[Node], size: int, volume: int) -> Entry | None:
     """A recent entry that gives all that is asked for, and not much more.
 
     One that checks indices is not taken: what fails there may be no part of this recording.
     """
     for each in RECENT.get(recording.entry or RECENT) or ():
         enough = all(node in each.made for node in asked) and _may_take(recording, each)
-        if enough and not each.checks and each.nodes <= 8 + size * 5 // 4:
+        small = each.nodes <= SPARE_NODES + size * 5 // 4
+        if enough and small and each.volume <= SPARE_BYTES + volume * 5 // 4 and not each.checks:
             found: Entry = each
             return found
     return None
@@ -272,13 +293,11 @@ def _may_take(recording: Recording, entry: Entry) -> bool:
     return floats and ints and set(recording.leaves.values()).issuperset(entry.leaves)
 
 
-def _remember(recording: Recording, entry: Entry) -> None:
-    key = recording.entry or RECENT
-    recent: deque[Entry] | None = RECENT.get(key)
-    if recent is None:
-        RECENT.put(key, deque([entry], maxlen=8))
-    else:
-        recent.appendleft(entry)
+def _remember(before: Entry | None, entry: Entry) -> None:
+    """Let `entry`, which has run after `before`, be taken where less is asked for."""
+    key = before or RECENT
+    recent: tuple[Entry, ...] = RECENT.get(key) or ()
+    RECENT.replace(key, (entry, *recent[: MOST_RECENT - 1]))
 
 
 def without_markers(each: Node, known: dict[Node, int]) -> Node:

@@ -20,7 +20,7 @@ from .errors import DTypeError, located
 from .function import Calls
 from .ir import InternTable, Node, node, topological
 from .ops import markers
-from .recording import STATISTICS, THREAD, Recording, stopped
+from .recording import STATISTICS, THREAD, Recording, is_left_behind, stopped
 from .seeds import seeds_of, targets_of
 from .tensor import Tensor
 from .unreached import AttachedRef, Waiting, waiting_now, warn_of_loss
@@ -135,7 +135,9 @@ class GradManager:
     def record(self) -> None:
         """Begin to record: what is computed from the attached tensors' present values counts."""
         if self._session is not None:
-            raise RuntimeError(located("record: this manager is already recording"))
+            if not is_left_behind(self._session.recording):
+                raise RuntimeError(located("record: this manager is already recording"))
+            self._leave(self._session)
         recording = THREAD.recording
         if recording.trace is not None:
             recording.trace.managed(self)

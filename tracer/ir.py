@@ -298,6 +298,11 @@ class InternTable:
         self.weight += self.weigh(value) if self.weigh else 1
         return self.young.setdefault(key, value)
 
+    def replace(self, key: Any, value: Any) -> None:
+        """Keep `value` under `key`, whatever was kept there."""
+        self.put(key, value)
+        self.young[key] = value
+
     def clear(self) -> None:
         """Forget everything."""
         self.young, self.old, self.weight = {}, {}, 0

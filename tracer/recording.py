@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ from .buffer import Buffer
 from .dtypes import DType, bool_, default_float, default_int, int64
 from .errors import DTypeError, Place, located, users_place
 from .ir import Check, InternTable, Node, TensorType, node, with_checks
+from .locks import new_lock, repaired_in_children
 from .ops import markers, sources
 from .weak import fits, require_fit
 
@@ -99,7 +100,8 @@ class Recording:
     and `entry` the last of them. `managers` are weak references to the managers that record, in the
     order in which they began; `ledger` is what their backwards have written and what is not yet
     computed; `places` say where nodes that may fail were asked for, and by which function. `trace`
-    is there while a whole function is recorded, to be replayed.
+    is there while a whole function is recorded, to be replayed. All recordings of a thread have
+    one `lock`, which whoever runs one of them holds: any thread, where it reads what waits there.
     """
 
     __slots__ = (
@@ -119,9 +121,9 @@ class Recording:
         *("places", "rebound", "results", "serial", "slots", "snapshots", "trace"),
     )
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, lock: Any, quiet: bool = False) -> None:
         self.serial = next(_serials)
-        self.lock = threading.RLock()
+        self.lock = lock
         self.trace: Tracing | None = None
         self.quiet = quiet
         self.memo = QUIET_MEMO if quiet else MEMO
@@ -153,13 +155,14 @@ class Recording:
         """The node that stands for the present value of `tensor` in this recording."""
         if tensor._recording is self:
             return tensor._node
-        buffer = tensor._buffer
+        made, buffer = tensor._node, tensor._buffer
+        kind = made.type
         if buffer is None:
-            buffer = tensor.settled()
+            buffer, kind = tensor.held()
         bound = self.snapshots.get(id(tensor))
         if bound is not None and bound[0] is buffer:
             return bound[1]
-        leaf = self.leaf(buffer, tensor._node.type)
+        leaf = self.leaf(buffer, kind)
         self.snapshots[id(tensor)] = (buffer, leaf, None)
         return leaf
 
@@ -175,13 +178,12 @@ class Recording:
         return found
 
     def bind(self, tensor: Tensor, made: Node) -> None:
-        """Let `made`, an identity of the value of `tensor`, stand for it from now on."""
+        """Let `made`, an identity of what `node_of` gave for `tensor`, stand for it from now on."""
         if tensor._recording is self:
             tensor._node = made
-        else:
+        elif (bound := self.snapshots.get(id(tensor))) is not None:
             held = tensor if made.op.kind == "marker" else None
-            assert tensor._buffer is not None
-            self.snapshots[id(tensor)] = (tensor._buffer, made, held)
+            self.snapshots[id(tensor)] = (bound[0], made, held)
 
     def array(self, array: np.ndarray[Any, Any], dtype: DType) -> Node:
         """A leaf with a copy of `array`."""
@@ -244,9 +246,10 @@ class Recording:
 
         It is undone where the program of the function fails. None where nothing is traced.
         """
-        if self.trace is None:
+        trace = self.trace
+        if trace is None:
             return None
-        self.trace.actions.append(action)
+        trace.actions.append(action)
         return action
 
     # ---- what was recorded before
@@ -285,13 +288,17 @@ class Recording:
             self.managers = [each for each in self.managers if each() is not None]
         return [each for each in alive if each is not None]
 
-    def live(self) -> list[Tensor]:
-        """The tensors that wait here and that somebody still holds."""
+    def live(self) -> list[tuple[Tensor, Node]]:
+        """The tensors that wait here and that somebody still holds, with the nodes of them."""
+        return self.waiting_of(found for each in self.pending if (found := each()) is not None)
+
+    def waiting_of(self, tensors: Iterable[Tensor]) -> list[tuple[Tensor, Node]]:
+        """Those of `tensors` that wait here, with the nodes of them."""
         found = []
-        for each in self.pending:
-            tensor = each()
-            if tensor is not None and tensor._buffer is None and tensor._recording is self:
-                found.append(tensor)
+        for tensor in tensors:
+            made, home, buffer = tensor._node, tensor._recording, tensor._buffer
+            if buffer is None and home is self:
+                found.append((tensor, made))
         return found
 
     def forget(self) -> None:
@@ -323,17 +330,35 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.quiet = 0
-        self.recording = Recording()
+        self.lock = new_lock()
+        self.recording = Recording(self.lock)
 
     def renew(self) -> None:
         """Begin a fresh recording; tensors that wait stay with the old one. Not within a trace."""
         if self.recording.trace is not None:
             return
         self.recording.closed = True
-        self.recording = Recording(self.quiet > 0)
+        self.recording = Recording(self.lock, self.quiet > 0)
 
 
 THREAD = _Thread()
+
+
+class _Fork:
+    """What the last fork that led to this process found."""
+
+    serial = 0
+    recording: Recording | None = None
+
+
+@repaired_in_children
+def _leave_others_behind() -> None:
+    _Fork.serial, _Fork.recording = next(_serials), THREAD.recording
+
+
+def is_left_behind(recording: Recording) -> bool:
+    """Whether the thread that recorded stayed in the parent of a fork, and will not go on."""
+    return recording.serial < _Fork.serial and recording is not _Fork.recording
 
 
 def takes(data: Any) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .action import undo
 from .errors import BoundsError
+from .locks import WRITING
 from .straight import Straight, target
 from .structure import Again, Fixed, Given, Packed
 from .tensor import Tensor
@@ -63,8 +64,9 @@ class _ReplayCode:
         if given:
             code.add([f"{target(_boxes(range(closed, closed + given)))}= arguments"])
         code.add(self._looks(closed + given))
-        code.add(self._checks(found > 0))
+        # before the types are looked at: another thread may bind a box anew, but not unseen
         code.add(f"i{k} = b{each}._buffer or b{each}.settled()" for k, each in self._reads)
+        code.add(self._checks(found > 0))
         if replay.stateful:
             self._add_doing()
         else:
@@ -166,17 +168,21 @@ class _ReplayCode:
     def _written(self) -> Iterator[str]:
         """What is changed; all of this may be done twice."""
         replay = self._replay
+        if replay.writes or replay.grads:
+            yield f"with {self._name(WRITING)}:"
         for box, leaf, value in replay.writes:
-            yield from self._filled(f"b{box}", leaf, value)
+            yield from (f"    {line}" for line in self._filled(f"b{box}", leaf, value))
         for owner, grad in replay.grads:
-            yield f"{self._tensor(owner)}.grad = {'None' if grad is None else self._tensor(grad)}"
+            made = "None" if grad is None else self._tensor(grad)
+            yield f"    {self._tensor(owner)}.grad = {made}"
         if replay.attachments:
             yield "for (manager, box), callbacks in attached.items():"
             yield "    manager.attach_with(box, callbacks)"
 
     def _filled(self, tensor: str, leaf: Any, value: int) -> Iterator[str]:
-        yield f"{tensor}._node = {self._name(leaf)}"
+        """In the order in which a thread that comes in between sees the old value or the new."""
         yield f"{tensor}._recording = None"
+        yield f"{tensor}._node = {self._name(leaf)}"
         yield f"{tensor}._buffer = {self._values[value]}"
 
     # ---- what is given

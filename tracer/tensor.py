@@ -58,8 +58,9 @@ class Tensor(Operators):
     def detach(self) -> Tensor:
         """A new tensor with this value, as one that depends on nothing."""
         recording = THREAD.recording
-        if self._buffer is not None and recording.trace is None:
-            return concrete(self._buffer, self._node.type)
+        made, buffer = self._node, self._buffer
+        if buffer is not None and recording.trace is None:
+            return concrete(buffer, made.type)
         return waiting(stopped(recording.node_of(self)), recording)
 
     def to(self, device: str) -> Tensor:
@@ -72,7 +73,7 @@ class Tensor(Operators):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        made = concrete(self.buffer(), self._node.type, type(self))
+        made = concrete(*self.contents(), type(self))
         made.name = self.name
         memo[id(self)] = made
         vars_of = getattr(self, "__dict__", None)
@@ -81,8 +82,8 @@ class Tensor(Operators):
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kind = self._node.type
-        array = self.buffer().array(kind.dtype, kind.shape).copy()
+        buffer, kind = self.contents()
+        array = buffer.array(kind.dtype, kind.shape).copy()
         arguments = (type(self), array, kind.dtype.name, self.name)
         return _unpickled, arguments, getattr(self, "__dict__", None) or None
 
@@ -182,8 +183,9 @@ def _alias(made: Tensor, of: Tensor) -> None:
     """Let `made` hold the present value of `of`, with its history in this thread's recording."""
     recording = THREAD.recording
     known: Node = recording.node_of(of)
-    if of._buffer is not None and known.op.kind == "source" and recording.trace is None:
-        fill(made, of._buffer, of._node.type)
+    present, buffer = of._node, of._buffer
+    if buffer is not None and known.op.kind == "source" and recording.trace is None:
+        fill(made, buffer, present.type)
     else:
         made._node, made._recording, made._buffer = known, recording, None
         recording.pending.append(ref(made))

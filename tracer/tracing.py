@@ -24,6 +24,7 @@ from .ops import sources
 from .outcome import Outcome
 from .recording import THREAD, Recording
 from .tensor import Tensor
+from .value import leaf_of
 from .watched import watched_grads
 
 if TYPE_CHECKING:
@@ -45,27 +46,28 @@ class TraceRecording(Recording):
     __slots__ = ()
 
     def __init__(self, trace: Tracing, quiet: bool) -> None:
-        super().__init__(quiet)
+        super().__init__(THREAD.lock, quiet)
         self.trace = trace
 
     def node_of(self, tensor: Tensor) -> Node:
         """The node that stands for the present value of `tensor` in this recording."""
         if tensor._recording is self:
             return tensor._node
-        if self.trace is None:
+        trace = self.trace
+        if trace is None:
             return super().node_of(tensor)
-        buffer = tensor.settled()
+        buffer, kind = tensor.held()
         bound = self.snapshots.get(id(tensor))
         if bound is not None and bound[0] is buffer:
             return bound[1]
-        slot, kind = len(self.slots), tensor._node.type
+        slot = len(self.slots)
         self.slots.append(buffer)
         leaf = node(sources.input_, (), (slot, kind.dtype, kind.shape, kind.device))
         self.leaves[-1 - slot, kind] = leaf
         self.snapshots[id(tensor)] = (buffer, leaf, None)
-        place = self.trace.place_of(tensor)
+        place = trace.place_of(tensor)
         if place is not None:
-            self.trace.inputs[slot] = place
+            trace.inputs[slot] = place
         return leaf
 
 
@@ -91,7 +93,7 @@ class Tracing:
         self.asked: set[int] = set()
         self.owners: dict[int, int] = {}
         self.same: list[tuple[int, int]] = []
-        self.before: dict[int, tuple[Node, Recording | None, Buffer | None]] = {}
+        self.before: dict[int, tuple[Node, None, Buffer]] = {}
         self.actions: list[Action] = []
         self.managed_: dict[int, Managed] = {}
         self.attachments: list[tuple[GradManager, Tensor, list[Callback]]] = []
@@ -134,7 +136,8 @@ class Tracing:
         """Note that `tensor` is about to be re-bound."""
         place = self.place_of(tensor)
         if place is not None and place not in self.before:
-            self.before[place] = (tensor._node, tensor._recording, tensor._buffer)
+            buffer, kind = tensor.held()
+            self.before[place] = (leaf_of(kind), None, buffer)
 
     def rebind(self, tensor: Tensor, other: Tensor) -> None:
         """Let `tensor` hold the present value of `other`, with its history."""
@@ -143,7 +146,19 @@ class Tracing:
         made = recording.node_of(other)
         if tensor._recording is not recording:
             recording.pending.append(ref(tensor))
+        _before = tensor._node, tensor._recording, tensor._buffer
         tensor._node, tensor._recording, tensor._buffer = made, recording, None
+
+    def seen_from_outside(self, tensor: Any) -> tuple[Buffer, TensorType] | None:
+        """What another thread sees in a tensor that the function has re-bound: what it held before.
+
+        None for the thread that traces, and for tensors that are new.
+        """
+        place = self.places.get(id(tensor))
+        before = None if place is None else self.before.get(place)
+        if before is None or THREAD.recording is self.recording:
+            return None
+        return before[2], before[0].type
 
     def grad_read(self, tensor: Tensor, grad: Any) -> None:
         """Note that `tensor.grad` is looked at."""
@@ -224,7 +239,8 @@ class Tracing:
         wanted = [*found.tensors, *self._rebound()]
         kept = self._kept(wanted)
         try:
-            evaluate(recording, [each for each in (*wanted, *kept) if each._recording is recording])
+            with recording.lock:
+                evaluate(recording, recording.waiting_of((*wanted, *kept)))
         except BaseException as error:
             self.end()
             self._restore()
@@ -257,7 +273,7 @@ class Tracing:
 
     def _held(self, expected: set[int]) -> list[Any]:
         made = [each() for key, each in list(self._created.items()) if key not in expected]
-        waiting = [each for each in self.recording.live() if id(each) not in expected]
+        waiting = [each for each, _ in self.recording.live() if id(each) not in expected]
         return [*waiting, *(each for each in made if each is not None)]
 
     def _restore(self) -> None:

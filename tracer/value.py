@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -13,6 +14,7 @@ from .errors import ShapeError, located
 from .evaluation import settle
 from .interpret import from_storage
 from .ir import ANYWHERE, Node, Shape, TensorType, node
+from .locks import WRITING
 from .ops import sources
 from .recording import THREAD, Recording
 
@@ -29,6 +31,10 @@ class Value:
 
     `_node` always has the type of the value. It stands for the value in `_recording`; where that is
     not the recording of the thread, the value is `_buffer`, and where there is none, it waits.
+
+    Other threads may re-bind the box at any time. CPython switches between threads at calls and at
+    jumps back alone, so the three are looked at, and set, without either in between; what they
+    held is let go afterwards, since finalizers are calls.
     """
 
     __slots__ = ("__weakref__", "_buffer", "_node", "_recording", "grad", "name")
@@ -76,31 +82,45 @@ class Value:
 
     def buffer(self) -> Buffer:
         """The buffer with the elements, for those who read them: a trace ends here."""
+        return self.contents()[0]
+
+    def contents(self) -> tuple[Buffer, TensorType]:
+        """The buffer with the elements, and their type, for those who read them."""
         trace = THREAD.recording.trace
         if trace is not None:
             trace.abandon("reads the value of a tensor")
-        return self.settled()
+        return self.held()
 
     def settled(self) -> Buffer:
         """The buffer with the elements, for those who compute with it."""
-        if self._buffer is None:
-            assert self._recording is not None
-            settle(self._recording, "read", (self,))  # type: ignore[arg-type]  # all are tensors
-            assert self._buffer is not None
-        return self._buffer
+        buffer = self._buffer
+        return self.held()[0] if buffer is None else buffer
+
+    def held(self) -> tuple[Buffer, TensorType]:
+        """The buffer with the elements, and their type, for those who compute with it."""
+        made, home, buffer = self._node, self._recording, self._buffer
+        while buffer is None:  # another thread may bind the box to what waits, again and again
+            if home is not None:
+                trace = home.trace
+                before = None if trace is None else trace.seen_from_outside(self)
+                if before is not None:
+                    return before
+                settle(home, "read", (self,))  # type: ignore[arg-type]  # all are tensors
+            made, home, buffer = self._node, self._recording, self._buffer
+        return buffer, made.type
 
     def _elements(self) -> Array:
-        kind = self._node.type
-        return from_storage_public(self.buffer().array(kind.dtype, kind.shape), kind.dtype)
+        buffer, kind = self.contents()
+        return from_storage_public(buffer.array(kind.dtype, kind.shape), kind.dtype)
 
     def numpy(self) -> Array:
         """The elements as a read-only array (float32 for bfloat16)."""
-        kind = self._node.type
+        buffer, kind = self.contents()
         if kind.dtype is bfloat16:
-            array = self._elements()
+            array = from_storage_public(buffer.array(kind.dtype, kind.shape), kind.dtype)
             array.flags.writeable = False
             return array
-        return self.buffer().exported(kind.dtype, kind.shape)
+        return buffer.exported(kind.dtype, kind.shape)
 
     def item(self) -> Any:
         """The one element, as a Python number."""
@@ -136,9 +156,9 @@ class Value:
         return array.copy() if copy else array
 
     def __dlpack__(self, **options: Any) -> Any:
-        kind = self._node.type
-        self.buffer().exported(kind.dtype, kind.shape)
-        return self.buffer().array(kind.dtype, kind.shape).__dlpack__(**options)
+        buffer, kind = self.contents()
+        buffer.exported(kind.dtype, kind.shape)
+        return buffer.array(kind.dtype, kind.shape).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -151,16 +171,24 @@ class Value:
     # ---- binding
 
     def rebind(self, other: Tensor) -> None:
-        """Let this box hold the present value of `other`, with its history."""
-        trace = THREAD.recording.trace
+        """Let this box hold the present value of `other`, with its history.
+
+        What waits in a recording that may end at any moment, that of another thread, is computed.
+        """
+        recording = THREAD.recording
+        trace = recording.trace
         if trace is not None:
             return trace.rebind(self, other)  # type: ignore[arg-type]  # all are tensors
-        home = other._recording
-        if other._buffer is None and home is not None:
+        made, home, buffer = other._node, other._recording, other._buffer
+        if buffer is None and home is recording:
             home.rebound += 1
             if self._buffer is not None or self._recording is not home:
                 home.pending.append(ref(self))  # type: ignore[arg-type]
-        self._node, self._recording, self._buffer = other._node, home, other._buffer
+        elif buffer is None:
+            buffer, kind = other.held()
+            made, home = leaf_of(kind), None
+        _before = self._node, self._recording, self._buffer
+        self._node, self._recording, self._buffer = made, home, buffer
 
 
 class NotOneElement(ShapeError):
@@ -196,6 +224,15 @@ def waiting(made: Node, recording: Recording) -> Tensor:
     return tensor
 
 
+def box_of(made: Node, recording: Recording) -> Tensor:
+    """A new tensor for the node `made`, which is computed when the caller wants it."""
+    (cls,) = _tensor_class
+    tensor = cls.__new__(cls)
+    tensor._node, tensor._recording, tensor._buffer = made, recording, None
+    recording.pending.append(ref(tensor))
+    return tensor
+
+
 def waiting_together(made: tuple[Node, ...], recording: Recording) -> tuple[Tensor, ...]:
     """New tensors for the results of one function: nothing runs before all of them exist."""
     limit, recording.limit = recording.limit, recording.limit + len(made)
@@ -219,6 +256,24 @@ def fill(tensor: Value, buffer: Buffer, kind: TensorType) -> None:
     trace = THREAD.recording.trace
     if trace is not None:
         trace.created(tensor)
-    tensor._node = node(sources.input_, (), (0, kind.dtype, kind.shape, kind.device))
+    tensor._node = leaf_of(kind)
     tensor._recording = None
     tensor._buffer = buffer
+
+
+def leaf_of(kind: TensorType) -> Node:
+    """The node of a box that holds elements and no history."""
+    return node(sources.input_, (), (0, kind.dtype, kind.shape, kind.device))
+
+
+def at_one_moment(tensors: Sequence[Value]) -> list[tuple[Buffer, TensorType]]:
+    """The buffers of several tensors, with their types: what a thread binds together, as the
+    parameters that it trains, is new in all of them or in none."""
+    for each in tensors:
+        each.contents()  # is computed, where it waits
+    with WRITING:
+        found = [(each._buffer, each._node.type) for each in tensors]
+    return [
+        each.contents() if buffer is None else (buffer, kind)
+        for each, (buffer, kind) in zip(tensors, found, strict=True)
+    ]

@@ -5,9 +5,9 @@ The attribute is a plain slot at all other times, so that code that is not trace
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
+from .locks import new_lock, repaired_in_children
 from .recording import THREAD
 from .value import UNSET, Value
 
@@ -48,7 +48,7 @@ class _WatchedGrads:
     """While entered, by any thread, `Tensor.grad` tells the trace of the thread who looks at it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._count = 0
 
     def __enter__(self) -> None:
@@ -63,5 +63,12 @@ class _WatchedGrads:
             if not self._count:
                 type.__setattr__(Value, "grad", _SLOT)
 
+    def recount(self) -> None:
+        """Count the threads that are left: this one, where it traces."""
+        self._count = int(THREAD.recording.trace is not None)
+        if not self._count:
+            type.__setattr__(Value, "grad", _SLOT)
+
 
 watched_grads = _WatchedGrads()
+repaired_in_children(watched_grads.recount)

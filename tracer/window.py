@@ -26,7 +26,8 @@ SEEN = InternTable(10_000)
 
 def window(x: Tensor, pattern: tuple[Any, ...], recording: Recording) -> Tensor | None:
     """The lines of `x` as a tensor of their own, where the place that is asked for moves."""
-    kind, buffer = x._node.type, x._buffer
+    made, buffer = x._node, x._buffer
+    kind = made.type
     if len(pattern) != 1 or not kind.shape or buffer is None or buffer.device != "cpu":
         return None
     start, stop = _lines(pattern[0], kind.shape[0])

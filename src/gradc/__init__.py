@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import autodiff, evaluator, functional, numpy_protocol, random
+from . import autodiff, evaluator, forks, functional, numpy_protocol, random
 from ._version import __version__
 from .generator import manual_seed
 from .tracer.dtypes import bfloat16

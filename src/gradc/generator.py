@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING, Any
 
 from .tracer.action import Action
 from .tracer.errors import located
+from .tracer.locks import new_lock
 from .tracer.recording import THREAD
 from .tracer.tensor import Tensor
 from .tracer.value import waiting
@@ -26,7 +26,7 @@ class Generator:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._seed = seed
         self._stream = 0
         self._host: np.random.Generator | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
@@ -16,9 +15,10 @@ from .difference import Told, compared, described, tensor_names
 from .lookup import code_of, dict_of
 from .signature import THEMSELVES, Call
 from .surroundings import Others
-from .tracer.accumulation import ADDING
+from .tracer.accumulation import ADDING, FOLLOWING
 from .tracer.errors import GradcError, located
 from .tracer.layout import TRACES, layout_of
+from .tracer.locks import new_lock
 from .tracer.replay_code import STALE
 from .tracer.structure import is_plain
 from .tracer.tensor import Tensor
@@ -84,7 +84,7 @@ class Traces:
         self._name = name
         self._owner = owner
         self._tally = tally
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._variants: OrderedDict[int, Variant] = OrderedDict()
         self._kinds: Counter[tuple[Any, ...]] = Counter()
         self._traced = 0
@@ -133,8 +133,8 @@ class Traces:
         """The result, or STALE; `typed` says that the types of the arguments are known to fit."""
         replay = variant.replay
         assert replay is not None
-        if replay.adds:
-            with self._lock, ADDING:
+        if replay.adds or replay.writes:
+            with self._lock, ADDING, FOLLOWING:
                 made = replay.run(tensors, closed, containers, typed)
         elif replay.stateful:
             with self._lock:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tracer.accumulation import FOLLOWING
 from ..tracer.composite import Nodes, Number, composite
 from ..tracer.dtypes import DType, bfloat16, promote
 from ..tracer.errors import ArgumentError, ShapeError, located
@@ -258,19 +259,20 @@ def batch_norm(
     made, mean, variance = _batch_norm(inp, None, None, weight, bias, eps, axis)
     count = prod(made.shape) // max(mean.size, 1)
     factors = (1.0, count / max(count - 1, 1))
-    moved = [
-        running if running is None or not count else _following(running, fresh, momentum, factor)
-        for running, fresh, factor in zip(
-            (running_mean, running_var), (mean, variance), factors, strict=True
-        )
-    ]
-    if running_mean is None and running_var is None:
-        return made
-    if not inplace:
-        return made, *moved
-    for running, new in zip((running_mean, running_var), moved, strict=True):
-        if running is not None and new is not None:
-            running.rebind(new)
+    with FOLLOWING:  # threads may share what runs
+        moved = [
+            running if running is None or not count else _following(running, fresh, momentum, x)
+            for running, fresh, x in zip(
+                (running_mean, running_var), (mean, variance), factors, strict=True
+            )
+        ]
+        if running_mean is None and running_var is None:
+            return made
+        if not inplace:
+            return made, *moved
+        for running, new in zip((running_mean, running_var), moved, strict=True):
+            if running is not None and new is not None:
+                running.rebind(new)
     return made
 
 

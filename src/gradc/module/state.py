@@ -10,7 +10,9 @@ import numpy as np
 
 from ..tracer.errors import GradcError, ShapeError, located
 from ..tracer.ir import Shape
+from ..tracer.locks import WRITING
 from ..tracer.tensor import Tensor
+from ..tracer.value import at_one_moment, from_storage_public
 from .tree import find_modules, walk
 
 if TYPE_CHECKING:
@@ -33,9 +35,18 @@ def tensors_of(module: Module, prefix: str = "") -> Iterator[tuple[str, Tensor]]
 
 def saved(module: Module, into: dict[str, Any], prefix: str, keep_var: bool) -> dict[str, Any]:
     """The elements of all tensors as arrays, by name; with `keep_var` the tensors themselves."""
-    for name, tensor in tensors_of(module, prefix.rstrip(".")):
-        into[name] = tensor if keep_var else tensor.numpy().copy()
+    found = dict(tensors_of(module, prefix.rstrip(".")))
+    arrays = found if keep_var else dict(zip(found, arrays_of([*found.values()]), strict=True))
+    into.update(arrays)
     return into
+
+
+def arrays_of(tensors: Sequence[Tensor]) -> list[np.ndarray[Any, Any]]:
+    """Copies of the elements of `tensors`, all of one moment, also while a thread trains them."""
+    return [
+        from_storage_public(buffer.array(kind.dtype, kind.shape), kind.dtype).copy()
+        for buffer, kind in at_one_moment(tensors)
+    ]
 
 
 def load(module: Module, given: Mapping[str, Any], strict: bool) -> None:
@@ -97,5 +108,6 @@ def _set(values: dict[str, tuple[Tensor, Any]]) -> None:
     if wrong:
         raise ShapeError(located(f"load_state_dict: wrong shapes: {'; '.join(wrong)}"))
     made = {name: Tensor(arrays[name], tensor.dtype) for name, (tensor, _) in values.items()}
-    for name, (tensor, _) in values.items():
-        tensor.rebind(made[name].to(tensor.device))
+    with WRITING:
+        for name, (tensor, _) in values.items():
+            tensor.rebind(made[name].to(tensor.device))

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..tracer.accumulation import ADDING, busy
 from ..tracer.arguments import NUMBER
 from ..tracer.buffer import Buffer
 from ..tracer.composite import static
@@ -128,6 +129,11 @@ class Optimizer:
 
     def step(self) -> Self:
         """Update each parameter that has a gradient, all by one program; gives the optimizer."""
+        with ADDING, busy:
+            self._step()
+        return self
+
+    def _step(self) -> None:
         plan = [(group["params"], self.ruled(group)) for group in self.param_groups]
         states: list[State] = []
         changes: list[Change] = []
@@ -146,7 +152,6 @@ class Optimizer:
             warn_of_parameters(type(self).__name__, self._numbers())
         for state in states:
             state.step += 1
-        return self
 
     def _updates(
         self,
@@ -216,7 +221,9 @@ class Optimizer:
             {**group, "params": [numbers[each] for each in group["params"]]}
             for group in self.param_groups
         ]
-        states = {numbers[each]: _saved(state, keep_var) for each, state in self._states.items()}
+        with ADDING:  # between two steps
+            kept = self._states.items()
+            states = {numbers[each]: _saved(state, keep_var) for each, state in kept}
         return {"param_groups": groups, "state": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -238,9 +245,10 @@ class Optimizer:
             numbered[number]: _loaded(numbered[number], numbers[numbered[number]], saved)
             for number, saved in state["state"].items()
         }
-        for group, saved in zip(self.param_groups, groups, strict=True):
-            group.update({name: value for name, value in saved.items() if name != "params"})
-        self._states = loaded
+        with ADDING:
+            for group, saved in zip(self.param_groups, groups, strict=True):
+                group.update({name: value for name, value in saved.items() if name != "params"})
+            self._states = loaded
 
     def _numbers(self) -> dict[Tensor, int]:
         parameters = (each for group in self.param_groups for each in group["params"])

@@ -10,13 +10,17 @@ from ..tracer.dtypes import DType, float32, promote
 from ..tracer.errors import ShapeError, located
 from ..tracer.evaluation import settle
 from ..tracer.ir import Node, labelled
+from ..tracer.locks import WRITING
 from ..tracer.operand import as_node
 from ..tracer.ops.kinds import cast_to
 from ..tracer.recording import Recording
 from ..tracer.tensor import Tensor
+from ..tracer.value import box_of, leaf_of
 
 if TYPE_CHECKING:
     from ..tracer.action import Action
+    from ..tracer.buffer import Buffer
+    from ..tracer.ir import TensorType
 
 Nodes = tuple[Node, ...]
 Function = Callable[[Node, Node, Nodes, Any, Nodes], Nodes]
@@ -88,7 +92,31 @@ def updated(function: Function, p: Node, g: Node, states: Nodes, numbers: Any, o
 
 
 def commit(recording: Recording, changes: Sequence[Change]) -> None:
-    """Let the tensors hold their new values, by one program; where it fails, the old ones."""
+    """Let the tensors hold their new values, by one program; where it fails, the old ones.
+
+    Nobody sees them before they are computed, unless a manager records or a function is traced.
+    """
+    if recording.trace is not None or recording.recording_managers():
+        return _wait(recording, changes)
+    made = [box_of(node, recording) for _, node in changes]
+    settle(recording, "step", made)
+    values = [each.held() for each in made]
+    with WRITING:
+        try:
+            _bind(changes, values)
+        except BaseException:  # an interrupt comes when all are bound
+            _bind(changes, values)
+            raise
+
+
+def _bind(changes: Sequence[Change], values: Sequence[tuple[Buffer, TensorType]]) -> None:
+    for (tensor, _), (buffer, kind) in zip(changes, values, strict=True):
+        _before = tensor._node, tensor._recording, tensor._buffer
+        tensor._node, tensor._recording, tensor._buffer = leaf_of(kind), None, buffer
+
+
+def _wait(recording: Recording, changes: Sequence[Change]) -> None:
+    """Bind the boxes to nodes, until a manager or a trace around them ends."""
     tensors = [each.tensor for each in changes]
     before = [(each._node, each._recording, each._buffer) for each in tensors]
     try:
@@ -106,4 +134,5 @@ def wait(tensor: Tensor, node: Node, recording: Recording) -> None:
     if recording.trace is not None:
         recording.trace.changing(tensor)
     recording.pending.append(ref(tensor))
+    _before = tensor._node, tensor._recording, tensor._buffer
     tensor._node, tensor._recording, tensor._buffer = node, recording, None
