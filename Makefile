@@ -5,6 +5,7 @@ PYTHON ?=
 PYTEST_ARGS ?= -n 2
 BENCH_ARGS ?=
 FUZZ_ARGS ?=
+STRESS_ARGS ?= --seconds 600
 RIVALS_ARGS ?=
 
 # Relative, so that the path of the checkout may hold spaces.
@@ -27,7 +28,7 @@ MOVED := moved
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check types format golden bench rivals fuzz dist clean moved
+.PHONY: help venv demo test check types format golden bench rivals fuzz stress dist clean moved
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +70,9 @@ rivals: $(RUN) ## compare speed with PyTorch, JAX and others (RIVALS_ARGS=... ar
 
 fuzz: $(PEERS)/.installed ## compare random programs with PyTorch (FUZZ_ARGS=... are handed on)
 	PYTHONPATH=tests $(PEERS)/bin/python -P -m peers $(FUZZ_ARGS)
+
+stress: $(RUN) ## threads and forks for ten minutes (STRESS_ARGS=... are handed on)
+	PYTHONPATH=tests $(PY) -P -m stress $(STRESS_ARGS)
 
 dist: $(DEV) ## build sdist and wheel into dist/
 	rm -rf dist

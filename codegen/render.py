@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import jinja2
+import jinja2.lexer
 
+from ..tracer.locks import repaired_in_children
 from .kernel import Program
 from .launch import Launched
 from .plan import Plan
@@ -91,6 +94,14 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["header"] = read_template
     return environment
+
+
+@repaired_in_children
+def _forget_environment() -> None:
+    """Its caches have locks, which another thread may have held at a fork."""
+    _environment.cache_clear()
+    lexer: Any = jinja2.lexer
+    lexer._lexer_cache._postinit()  # what unpickling does: a lock of its own
 
 
 # ---- layout of the text

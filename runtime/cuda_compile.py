@@ -9,10 +9,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from ..tracer.cached import cached_property
 from ..tracer.errors import GradcError
 
 # As in C: everything follows IEEE 754, and a product and a sum are contracted only where the source

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cffi import FFI
 
+from ..tracer.cached import cached_property
 from ..tracer.errors import GradcError
 from .cuda_compile import NUMERIC_OPTIONS, CudaCompileError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from .cached import cached_property
 from .ir import Node, node, topological, with_inputs
 from .ops import sources
 

@@ -7,10 +7,10 @@ go. Nothing is written before the program has run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .action import Action
+from .cached import cached_property
 from .evaluation import Entry
 from .ir import Node, TensorType, node
 from .ops import sources

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .runtime.support import get_num_threads, set_num_threads
 
 evaluator.install()
+forks.install()
 numpy_protocol.install()
 
 # What is imported when it is first asked for: the module that it is, or that it stands in.

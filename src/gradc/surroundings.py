@@ -8,7 +8,7 @@ objects found there and among the arguments; and everything in modules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from .module.tree import OWN, Changes
 from .reach import Missing, Reach
 from .reads import Cells, Other, Read
+from .tracer.cached import cached_property
 from .tracer.grad_manager import GradManager
 from .tracer.layout import TRACES
 from .tracer.straight import Straight
