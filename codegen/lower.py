@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Generator, Hashable
 
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources, window
+from .budget import Budget
 from .index import (
     ZERO,
     Axis,
@@ -126,6 +127,11 @@ def _axes_below(index: Index, parts: tuple[Value, ...]) -> frozenset[Axis]:
     return frozenset(index.axes()).union(*(part.axes for part in parts))
 
 
+MOST_ELEMENTS = 1 << 21
+"""Elements that the lowering of one program may ask for. An integrator of 115 000 operators, all of
+it written out, asks for fewer than a million; what asks for more fills all memory."""
+
+
 class Lowering:
     """The values of nodes' elements, given which nodes lie in memory."""
 
@@ -133,6 +139,7 @@ class Lowering:
         self.in_memory = in_memory
         self.builder = Builder()
         self._known: dict[Element, Value] = {}
+        self._budget = Budget("lowering", MOST_ELEMENTS)
 
     def element(self, node: Node, coordinates: Coordinates) -> Value:
         """The element of `node` at `coordinates`."""
@@ -159,6 +166,7 @@ class Lowering:
                 continue
             sent = self._known.get(need)
             if sent is None:
+                self._budget.spend()
                 stack.append((need, self._rule(need[0])(self, need)))
 
     def _rule(self, node: Node) -> Callable[[Lowering, Element], Rule]:

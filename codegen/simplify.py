@@ -17,6 +17,7 @@ from ..tracer.interpret import computing, rounded
 from ..tracer.ir import Node, Op, node, on_behalf_of, topological, with_inputs
 from ..tracer.ops import elementwise, movement, reduction, sources, window
 from ..tracer.ops.kinds import Elementwise, Reduction, cast_to
+from .budget import Budget
 from .unroll import unrolled
 from .windows import (
     disjoint_windows,
@@ -32,6 +33,13 @@ FILLING = (movement.pad_op, window.unwindow_op)
 Rule = Callable[[Node], Node | None]
 
 
+MOST_REWRITES = 1000
+"""Rewrites for each node of a graph, on average: what unrolls a reduction makes hundreds."""
+
+MOST_IN_TURN = 200
+"""Rewrites of one node, each of what the one before has made of it."""
+
+
 def simplified(graph: Graph) -> Graph:
     """`graph` with every rule applied, inputs first, until none fits."""
     return replaced(graph, images(graph))
@@ -41,14 +49,15 @@ def images(graph: Graph) -> dict[Node, Node]:
     """What stands in the simplified graph in place of each node."""
     image: dict[Node, Node] = {}
     image_of = image.__getitem__
-    settled: set[Node] = set()
+    order = graph.nodes()
+    settling = _Settling(MOST_REWRITES * len(order))
     with on_behalf_of(None) as behalf:
-        for each in graph.nodes():
+        for each in order:
             behalf.now_of(each.origin)
             made = _on_others(each, tuple(map(image_of, each.inputs)))
             better = _better(made)
-            image[each] = made if better is None else _settled(better, settled)
-            settled.add(image[each])
+            image[each] = made if better is None else settling.settled(better)
+            settling.done.add(image[each])
     return image
 
 
@@ -68,23 +77,33 @@ def _on_others(each: Node, inputs: tuple[Node, ...]) -> Node:
     return with_inputs(each, inputs)
 
 
-def _settled(made: Node, settled: set[Node]) -> Node:
-    """What `made`, and all that a rule makes new below it, becomes when no rule fits any more."""
-    if made in settled:
-        return made
-    if all(each in settled for each in made.inputs) and _better(made) is None:
-        settled.add(made)
-        return made
-    image: dict[Node, Node] = {}
-    for each in topological([made], settled):
-        if each in settled:
-            image[each] = each
-            continue
-        found = _on_others(each, tuple([image[i] for i in each.inputs]))
-        better = _better(found)
-        image[each] = found if better is None else _settled(better, settled)
-        settled.add(image[each])
-    return image[made]
+class _Settling:
+    """Nodes that no rule fits any more are `done`. The measure is a budget of rewrites."""
+
+    def __init__(self, rewrites: int) -> None:
+        self.done: set[Node] = set()
+        self.budget = Budget("simplification", rewrites)
+
+    def settled(self, made: Node, turn: int = 1) -> Node:
+        """What `made`, and all that a rule makes new below it, becomes when no rule fits."""
+        self.budget.spend()
+        assert turn <= MOST_IN_TURN, f"simplification does not end: {made!r} is rewritten for ever"
+        done = self.done
+        if made in done:
+            return made
+        if all(each in done for each in made.inputs) and _better(made) is None:
+            done.add(made)
+            return made
+        image: dict[Node, Node] = {}
+        for each in topological([made], done):
+            if each in done:
+                image[each] = each
+                continue
+            found = _on_others(each, tuple([image[i] for i in each.inputs]))
+            better = _better(found)
+            image[each] = found if better is None else self.settled(better, turn + 1)
+            done.add(image[each])
+        return image[made]
 
 
 def _better(made: Node) -> Node | None:
