@@ -14,7 +14,7 @@ from typing import Any
 
 from ..tracer.errors import Origin, users_frame
 from ..tracer.graph import Graph
-from ..tracer.ir import Node
+from ..tracer.ir import Node, Shape
 from ..tracer.locks import new_lock
 from ..tracer.ops import sources
 from ..tracer.recording import THREAD
@@ -96,8 +96,7 @@ def difference(before: Graph, now: Graph) -> str:
     old, new = before.order, now.order
     made, earlier = ([each for each in order if each.inputs] for order in (new, old))
     if len(made) != len(earlier):
-        counts = f"it has {len(made)} operators, not {len(earlier)}"
-        return f"{counts}{_at(made[-1].origin)}" if made else counts
+        return _other_shapes(old, new) or _other_counts(earlier, made)
     for x, y in zip(earlier, made, strict=True):
         if x.op is not y.op:
             return f"operator {y.op.name} stands where {x.op.name} stood{_at(y.origin)}"
@@ -107,6 +106,45 @@ def difference(before: Graph, now: Graph) -> str:
     pairs = sorted(zip(old, new, strict=True), key=lambda pair: _rank(pair[1]))
     found = (_unlike(x, y) for x, y in pairs)
     return next(filter(None, found), "the results that are asked for are others")
+
+
+def _other_shapes(old: Sequence[Node], new: Sequence[Node]) -> str | None:
+    """In words, what tensors or parts of them have another extent; loops follow these.
+
+    Operators are compared line by line, where a line has recorded as many of them as before.
+    """
+    for x, y in zip(_tensors(old), _tensors(new), strict=False):
+        if x.shape != y.shape:
+            return _unlike(x, y)
+    were, are = _by_line(old), _by_line(new)
+    for line, nodes in are.items():
+        if len(nodes) == len(were.get(line, ())):
+            pairs = zip(were[line], nodes, strict=True)
+            if found := next(filter(None, (_unlike(x, y) for x, y in pairs)), None):
+                return found
+    return None
+
+
+def _other_counts(old: Sequence[Node], new: Sequence[Node]) -> str:
+    """In words, what is recorded more or less often: that whose number has changed most."""
+    were, are = _by_line(old), _by_line(new)
+    counts = {line: (len(were.get(line, ())), len(are.get(line, ()))) for line in {**were, **are}}
+    line = max(counts, key=lambda each: abs(counts[each][1] - counts[each][0]))
+    (name, origin), (was, now) = line, counts[line]
+    return f"{name} is recorded {now} times, not {was}{_at(origin)}"
+
+
+def _tensors(order: Sequence[Node]) -> list[Node]:
+    return sorted((each for each in order if each.op is sources.input_), key=lambda n: n.attrs[0])
+
+
+def _by_line(order: Sequence[Node]) -> dict[tuple[str, Origin | None], list[Node]]:
+    """What is computed, by the operator and the line of the user that recorded it."""
+    found: dict[tuple[str, Origin | None], list[Node]] = {}
+    for each in order:
+        if each.inputs:
+            found.setdefault((each.op.name, each.origin), []).append(each)
+    return found
 
 
 def _sources(order: Sequence[Node]) -> str:
@@ -135,11 +173,26 @@ def _unlike(old: Node, new: Node) -> str | None:
             continue
         what = f"in {name}, {attribute} is"
         if new.op is sources.input_:
+            axis = _only_axis(was, now) if attribute == "shape" else None
+            if axis is not None:
+                extent = f"the {_ordinal(axis)} extent of a tensor was {was[axis]}, is {now[axis]}"
+                return f"{extent}: it has the shape {now}, not {was}{_at(new.origin)}"
             what = f"a tensor has the {attribute}"
         elif new.op is sources.constant:
             what = f"a number in {name} is"
         return f"{what} {now}, not {was}{_at(new.origin)}"
     return None
+
+
+def _only_axis(was: Shape, now: Shape) -> int | None:
+    """The one axis along which two shapes differ."""
+    other = [axis for axis, (a, b) in enumerate(zip(was, now, strict=False)) if a != b]
+    return other[0] if len(was) == len(now) and len(other) == 1 else None
+
+
+def _ordinal(axis: int) -> str:
+    names = ("first", "second", "third", "fourth", "fifth")
+    return names[axis] if axis < len(names) else f"{axis + 1}th"
 
 
 def _at(origin: Origin | None) -> str:

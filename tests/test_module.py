@@ -1,6 +1,7 @@
 """Modules: what they are made of, calling, saving, first values."""
 
 import copy
+import inspect
 import pickle
 from collections import OrderedDict
 
@@ -356,3 +357,47 @@ def test_gains():
     assert M.init.calculate_gain("leaky_relu", 1.0) == pytest.approx(1.0)
     with pytest.raises(ValueError, match="swish"):
         M.init.calculate_gain("swish")
+
+
+def test_what_no_module_takes_is_told_by_its_own_name():
+    needed = {"input_size": 2, "hidden_size": 2, "embed_dim": 4, "num_heads": 2}
+    wrong = []
+    for name in M.__all__:
+        kind = getattr(M, name)
+        if not (inspect.isclass(kind) and issubclass(kind, M.Module)):
+            continue
+        parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+        given = [
+            needed.get(each.name, 1)
+            for each in parameters
+            if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+        ]
+        try:
+            kind(*given, bad=1)
+            wrong.append((name, "taken"))
+        except TypeError as error:
+            told = str(error)
+            if not (told.startswith(f"{name}: ") and "bad" in told and __file__ in told):
+                wrong.append((name, told))
+    assert not wrong
+
+
+def test_modules_that_hold_one_another_are_shown():
+    class Child(M.Module):
+        def __init__(self, parent):
+            super().__init__()
+            self.parent = parent
+
+    class Parent(M.Module):
+        def __init__(self):
+            super().__init__()
+            self.child = Child(self)
+            self.listed = [self, self.child]
+
+    parent = Parent()
+    shown = repr(parent)
+    assert shown.startswith("Parent(\n  (child): Child(\n    (parent): ...")
+    sequence = M.Sequential(M.ReLU())
+    sequence.own = sequence
+    assert "(own): ..." in repr(sequence)
+    assert repr(parent) == shown

@@ -419,3 +419,34 @@ def test_errors_of_calls_name_the_line(cls):
         cls([], lr=0.1)
     again = copy.deepcopy(cls([p], lr=0.1))
     assert again.param_groups[0]["lr"] == 0.1
+
+
+def test_a_state_goes_through_a_file_of_numpy(tmp_path):
+    """Either by its parts, or as one of several entries; then it goes on as the other does."""
+    for kind in (optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad, optim.Adadelta, optim.LAMB):
+        options = {"momentum": 0.5} if kind is optim.SGD else {}
+        weights = [parameter([1.0, -2.0]), parameter([[3.0]])]
+        groups = [{"params": weights[0]}, {"params": weights[1], "lr": 0.25}]
+        first = kind(groups, lr=0.125, **options)
+        for each in weights:
+            with_gradient(each, np.ones(each.shape))
+        first.step().step()
+        np.savez(tmp_path / "parts.npz", **first.state_dict())
+        np.savez(tmp_path / "whole.npz", optimizer=first.state_dict(), other=np.ones(2))
+        for file, entry in (("parts.npz", None), ("whole.npz", "optimizer")):
+            own = [gradc.Parameter(each.numpy()) for each in weights]
+            second = kind([{"params": own[0]}, {"params": own[1]}], lr=1.0, **options)
+            with np.load(tmp_path / file, allow_pickle=True) as found:
+                second.load_state_dict(found if entry is None else found[entry])
+            third = kind([{"params": [gradc.Parameter(each.numpy())]} for each in weights], lr=1.0)
+            third.load_state_dict(first.state_dict())
+            for mine, theirs in (
+                (second, own),
+                (third, [g["params"][0] for g in third.param_groups]),
+            ):
+                for each in theirs:
+                    with_gradient(each, np.ones(each.shape))
+                mine.step()
+            for a, b in zip(own, third.param_groups, strict=True):
+                np.testing.assert_array_equal(a.numpy(), b["params"][0].numpy(), kind.__name__)
+            assert [group["lr"] for group in second.param_groups] == [0.125, 0.25]

@@ -365,7 +365,7 @@ def takes(data: Any) -> None:
     """Note that `data` of the host is used now; a replay would not see an array change."""
     trace = THREAD.recording.trace
     if trace is not None and not _made_of_numbers(data):
-        trace.abandon("uses an array")
+        trace.abandon("uses an array: make it a tensor before the call, or an argument")
 
 
 def _made_of_numbers(data: Any) -> bool:

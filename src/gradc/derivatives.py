@@ -61,7 +61,7 @@ def value_and_grad(function: Function, argnums: int | tuple[int, ...] = 0) -> Fu
 def grad(function: Function, argnums: int | tuple[int, ...] = 0) -> Function:
     """The function that gives the gradient of `function`, a single number; see value_and_grad."""
     both = _value_and_grad("grad", function, argnums)
-    return lambda *args, **kwargs: both(*args, **kwargs)[1]
+    return _named("grad", function, lambda *args, **kwargs: both(*args, **kwargs)[1])
 
 
 def _value_and_grad(name: str, function: Function, argnums: Any) -> Function:
@@ -70,7 +70,7 @@ def _value_and_grad(name: str, function: Function, argnums: Any) -> Function:
     places = (argnums,) if alone else tuple(argnums) if isinstance(argnums, list) else argnums
     WHOLES.check(name, "argnums", places)
 
-    def of(*args: Any, **kwargs: Any) -> tuple[Tensor, Any]:
+    def both(*args: Any, **kwargs: Any) -> tuple[Tensor, Any]:
         for each in places:
             if not -len(args) <= each < len(args):
                 expected = f"expected argnums among {len(args)} positional arguments"
@@ -78,7 +78,15 @@ def _value_and_grad(name: str, function: Function, argnums: Any) -> Function:
         value, found = _differentiated(name, function, args, places, _single(name), kwargs)
         return value, found[0] if alone else tuple(found)
 
-    return of
+    return _named(name, function, both)
+
+
+def _named(name: str, function: Function, made: Function) -> Function:
+    """`made`, which calls itself by what was done to which function."""
+    made.__name__ = f"{name}({getattr(function, '__name__', type(function).__name__)})"
+    made.__qualname__ = made.__name__
+    made.__doc__ = function.__doc__
+    return made
 
 
 def vjp(function: Function, args: Sequence[Any], dy: Any = None) -> tuple[Any, tuple[Tensor, ...]]:

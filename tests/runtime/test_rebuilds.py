@@ -61,6 +61,16 @@ def repeated(k):
     return y.numpy()
 
 
+def recurrent(x):
+    """A loop over the first axis: as many steps, and operators, as that is long."""
+    state = 0.0
+    for each in x:
+        state = F.tanh(each + 0.5 * state)
+    return state
+
+
+SEQUENCE = gradc.tensor(np.ones((50, 2, 3), np.float32))
+
 CASES = {
     "slice": (
         lambda k: F.exp(gradc.tensor(X)[:k]).numpy(),
@@ -68,7 +78,7 @@ CASES = {
     ),
     "shape": (
         lambda k: F.exp(numbers(k, 2)).numpy(),
-        r"a tensor has the shape \(12, 2\), not \(11, 2\)",
+        r"the first extent of a tensor was 11, is 12: it has the shape \(12, 2\), not \(11, 2\)",
     ),
     "eps": (
         lambda k: F.layer_norm(gradc.tensor(X), 101, eps=k / 1024).numpy(),
@@ -79,7 +89,15 @@ CASES = {
         "in norm, exponent is 14.5, not 13.5",
     ),
     "axis": (lambda k: numbers(*[1] * k, 2).sum(k - 1).numpy(), "a tensor has the shape"),
-    "steps": (repeated, "it has 12 operators, not 11"),
+    "steps": (repeated, r"sin is recorded 12 times, not 11 \(at .*test_rebuilds.py:\d+\)"),
+    "length": (
+        lambda k: recurrent(numbers(k, 2, 3)).numpy(),
+        r"the first extent of a tensor was 12, is 13: it has the shape \(13, 2, 3\), not \(12,",
+    ),
+    "part": (
+        lambda k: recurrent(SEQUENCE[:k]).numpy(),
+        r"in slice, sizes is \(13, 2, 3\), not \(12, 2, 3\)",
+    ),
 }
 
 
@@ -104,7 +122,7 @@ def test_a_training_loop_over_growing_batches():
         w.grad = None
 
     (warning,) = warned(step)
-    told = re.search(r"a tensor has the shape \((\d+), 3\), not \((\d+), 3\)", str(warning.message))
+    told = re.search(r"it has the shape \((\d+), 3\), not \((\d+), 3\)", str(warning.message))
     assert told is not None
     assert int(told[1]) == int(told[2]) + 1
 

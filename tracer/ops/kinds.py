@@ -211,8 +211,12 @@ def cast_to(x: Node, dtype: DType) -> Node:
 def normalized_axis(name: str, axis: int, rank: int) -> int:
     """`axis` counted from the front; an error where there is none such."""
     if not -rank <= axis < rank:
-        raise ShapeError(located(f"{name}: axis {axis} of a tensor with {rank} axes"))
+        raise ShapeError(located(f"{name}: axis {axis} of {_with_axes(rank)}"))
     return axis % rank
+
+
+def _with_axes(rank: int) -> str:
+    return f"a tensor with {rank} axes" if rank else "a single number, which has no axes"
 
 
 def normalized_axes(name: str, axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:

@@ -6,8 +6,7 @@ batch, axes that both have and that go are summed, the others are rows and colum
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from ..tracer.errors import ShapeError, located
@@ -16,10 +15,9 @@ from ..tracer.methods import without_axes
 from ..tracer.ops import contraction, reduction
 from ..tracer.ops import elementwise as e
 from ..tracer.ops.movement import broadcast, reshape, transpose
+from .contraction_order import Label, Labels, contraction_order
 from .matrix import diagonal_of
 
-Label = Hashable
-Labels = Sequence[Label]
 Term = tuple[Node, Labels]
 """An operand, and the name of each of its axes."""
 
@@ -31,9 +29,9 @@ def contracted(terms: Sequence[Term], kept: Labels) -> Node:
     """
     sizes = _extents(terms)
     waiting = [_with_diagonals(term, sizes) for term in terms]
-    while len(waiting) > 1:
-        a, b = _cheapest(waiting, kept, sizes)
-        rest = [each for each in waiting if each is not a and each is not b]
+    for first, second in contraction_order([labels for _, labels in waiting], kept, sizes):
+        a, b = waiting[first], waiting[second]
+        rest = [each for place, each in enumerate(waiting) if place not in (first, second)]
         needed = {*kept, *(label for _, labels in rest for label in labels)}
         waiting = [*rest, _pair(_summed(a, b, needed), _summed(b, a, needed), needed)]
     x, labels = _without(waiting[0], set(kept))
@@ -71,21 +69,6 @@ def _with_diagonals(term: Term, sizes: dict[Label, int]) -> Term:
         names.pop(first)
         names.append(label)
     return x, names
-
-
-def _cheapest(terms: Sequence[Term], kept: Labels, sizes: dict[Label, int]) -> tuple[Term, Term]:
-    """The pair whose product is smallest, compared with what it is made of."""
-    if len(terms) == 2:
-        return terms[0], terms[1]
-
-    def growth(pair: tuple[Term, Term]) -> int:
-        rest = [each for each in terms if each is not pair[0] and each is not pair[1]]
-        needed = {*kept, *(label for _, labels in rest for label in labels)}
-        both = {*pair[0][1], *pair[1][1]}
-        made = prod(sizes[label] for label in both if label in needed)
-        return made - sum(x.type.size for x, _ in pair)
-
-    return min(combinations(terms, 2), key=growth)
 
 
 def _without(term: Term, needed: set[Label]) -> tuple[Node, list[Label]]:

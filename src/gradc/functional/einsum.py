@@ -8,7 +8,8 @@ from ..tracer.composite import Nodes, composite
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node
 from ..tracer.tensor import Tensor
-from .contract import Label, Labels, contracted
+from .contract import contracted
+from .contraction_order import Label, Labels
 
 __all__ = ["einsum"]
 

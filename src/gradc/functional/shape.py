@@ -54,9 +54,13 @@ permute = transpose
 def expand_dims(inp: Node, axis: int | tuple[int, ...]) -> Node:
     """`inp` with new axes of extent 1 at the places `axis` of the result."""
     given = (axis,) if isinstance(axis, int) else axis
-    places = normalized_axes("expand_dims", given, inp.ndim + len(given))
+    rank = inp.ndim + len(given)
+    if wrong := [each for each in given if not -rank <= each < rank]:
+        expected = f"expected places from {-rank} to {rank - 1} for {len(given)} new axes"
+        found = f"beside the {inp.ndim} of the tensor, found {wrong[0]}"
+        raise ShapeError(located(f"expand_dims: {expected} {found}"))
+    places = normalized_axes("expand_dims", given, rank)
     extents = iter(inp.shape)
-    rank = inp.ndim + len(places)
     return movement.reshape(inp, tuple(1 if i in places else next(extents) for i in range(rank)))
 
 

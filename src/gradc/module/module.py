@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from reprlib import recursive_repr
 from typing import Any, TypeVar
 
 from ..tracer.errors import located
@@ -39,7 +41,9 @@ class Module:
     training: bool
     name: str | None
 
-    def __init__(self, name: str | None = None) -> None:
+    def __init__(self, name: str | None = None, **unknown: Any) -> None:
+        if unknown:
+            _refuse(type(self), unknown)
         self.name = name
         self.training = True
         self._forward_pre_hooks: dict[HookHandle, Hook] = {}
@@ -210,6 +214,7 @@ class Module:
         """What stands in parentheses after the name of the class."""
         return ""
 
+    @recursive_repr("...")
     def __repr__(self) -> str:
         lines = [
             f"  ({name}): " + repr(found).replace("\n", "\n  ")
@@ -220,6 +225,17 @@ class Module:
         if lines:
             inside = "\n".join([inside, *lines, ""])
         return f"{type(self).__name__}({inside})"
+
+
+def _refuse(kind: type[Module], unknown: dict[str, Any]) -> None:
+    """Say which arguments `kind` has, where one was given that it has not."""
+    parameters = inspect.signature(kind.__init__).parameters
+    own = [
+        str(each).split(":")[0] for each in list(parameters)[1:] if each not in ("args", "kwargs")
+    ]
+    bad = ", ".join(unknown)
+    found = f"got an unexpected keyword argument {bad}"
+    raise TypeError(located(f"{kind.__name__}: {found}; it is {kind.__name__}({', '.join(own)})"))
 
 
 def _registered(hooks: dict[HookHandle, Hook], hook: Hook) -> HookHandle:

@@ -240,9 +240,16 @@ class _Recurrent(Module):
 class RNN(_Recurrent):
     """Layers of `RNNCell` along sequences; `nonlinearity` is tanh or relu."""
 
-    def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *args: Any,
+        nonlinearity: str = "tanh",
+        **kwargs: Any,
+    ) -> None:
         self.nonlinearity = one_of("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"))
-        super().__init__(*args, **kwargs)
+        super().__init__(input_size, hidden_size, *args, **kwargs)
 
     def _cell(self, width: int) -> _Cell:
         return RNNCell(width, self.hidden_size, self.bias, self.nonlinearity)

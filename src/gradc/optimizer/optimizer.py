@@ -227,7 +227,11 @@ class Optimizer:
         return {"param_groups": groups, "state": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over hyper-parameters and states that `state_dict` gave; all of them or none."""
+        """Take over hyper-parameters and states that `state_dict` gave; all of them or none.
+
+        What `numpy.load` gives of it, saved by `numpy.savez`, is taken as well.
+        """
+        state = _unwrapped(state)
         groups = _groups_in(state)
         _check_groups(self.param_groups, groups, self.defaults)
         for group, saved in zip(self.param_groups, groups, strict=True):
@@ -311,6 +315,15 @@ def _loaded(parameter: Tensor, number: int, saved: Mapping[str, Any]) -> State:
             raise ValueError(located(f"load_state_dict: {expected}, found {array.shape}"))
         made.tensors[name] = Tensor(array, state_dtype(parameter._node.dtype))
     return made
+
+
+def _unwrapped(state: Any) -> Any:
+    """The state in what `numpy.savez` has made of it: an array with one object, or several."""
+    if isinstance(state, np.ndarray) and state.dtype == object and not state.ndim:
+        return _unwrapped(state.item())
+    if isinstance(state, Mapping) and {"param_groups", "state"} <= state.keys():
+        return {name: _unwrapped(state[name]) for name in ("param_groups", "state")}
+    return state
 
 
 def _groups_in(state: Any) -> list[Group]:
