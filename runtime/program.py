@@ -10,6 +10,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..tracer.buffer import Buffer, rounded
+from ..tracer.errors import located
 from ..tracer.graph import Graph
 from ..tracer.interpret import out_of_range
 from ..tracer.text import show
@@ -121,6 +122,16 @@ class Program:
             return outputs
         sources = {"input": inputs, "output": outputs}
         return [sources[kind][number] for kind, number in self._manifest.results]
+
+    def __copy__(self) -> Program:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Program:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        found = "a program cannot be pickled, since it belongs to this process"
+        raise TypeError(located(f"{found}: its library is {self.path}"))
 
     def _frame(self) -> _Frame:
         """A frame that no call uses, with buffers that nobody holds.

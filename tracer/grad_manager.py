@@ -69,6 +69,22 @@ class GradManager:
         if trace is not None:
             trace.created(self)
 
+    def __getstate__(self) -> tuple[dict[str, Any], list[tuple[Tensor, list[Callback]]]]:
+        """What is attached: a copy attaches the same tensors or, copied with them, their copies."""
+        if self._session is not None:
+            found = "a GradManager that records cannot be copied or pickled"
+            raise RuntimeError(located(f"{found}: call backward or release before"))
+        others = {name: value for name, value in vars(self).items() if name not in _OWN}
+        attached = [(each.tensor(), each.callbacks) for each in list(self._attached.values())]
+        return others, [(tensor, each) for tensor, each in attached if tensor is not None]
+
+    def __setstate__(self, state: tuple[dict[str, Any], list[tuple[Tensor, Any]]]) -> None:
+        GradManager.__init__(self)
+        others, attached = state
+        vars(self).update(others)
+        for tensor, callbacks in attached:
+            self.attach(tensor, callbacks)
+
     # ---- attaching
 
     def attach(
@@ -248,6 +264,10 @@ class GradManager:
         for each in list(attachment.callbacks) if attachment else ():
             result = each(tensor, result)
         return result
+
+
+_OWN = frozenset(vars(GradManager()))
+"""The attributes that every manager has, and a copy has of its own."""
 
 
 class GradManagerGroup:

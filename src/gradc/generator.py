@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,18 @@ class Generator:
         trace = THREAD.recording.trace
         if trace is not None:
             trace.created(self)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """Where it stands: a copy gives the numbers that this one will give."""
+        trace = THREAD.recording.trace
+        if trace is not None:
+            trace.abandon("copies a random generator")
+        with self._lock:
+            return self._settled_seed(), self._stream, copy.deepcopy(self._host)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._lock = new_lock()
+        self._seed, self._stream, self._host = state
 
     def seed(self, seed: int) -> None:
         """Begin anew: equal seeds give equal numbers."""

@@ -6,6 +6,8 @@ the same on every target and for every number of threads. `gradc.manual_seed` be
 
 from __future__ import annotations
 
+import copy
+import copyreg
 import math
 from functools import reduce
 from typing import Any
@@ -208,6 +210,15 @@ class RNG:
 
     def __init__(self, seed: int | None = None) -> None:
         self._generator = GENERATOR if seed is None else Generator(seed)
+
+    def __copy__(self) -> RNG:
+        return copy.deepcopy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy goes on as this one does; without a seed it draws with all others."""
+        if self._generator is GENERATOR:
+            return type(self), ()
+        return copyreg.__newobj__, (type(self),), vars(self)  # type: ignore[attr-defined]
 
     def uniform(self, low: Any = 0, high: Any = 1, size: Any = None, dtype: Any = None) -> Tensor:
         """Numbers from `low` to below `high`, all equally likely; without a `size`, one in (1,)."""
