@@ -73,7 +73,7 @@ def test_reductions_have_a_middle() -> None:
         for got, wanted in zip(
             Compiled(graph)(arrays), interpret(graph, arrays, [], []), strict=True
         ):
-            np.testing.assert_allclose(got, wanted, 1e-6)
+            np.testing.assert_allclose(got, wanted, 1e-6, 2e-6)  # sums of both signs, up to 20
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 their own: a library with a sanitizer needs a program that has been started with it."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -21,6 +22,8 @@ import numpy as np
 from graphs import compiled
 from graphs.compiled import Compiled, sample
 compiled.WARNINGS = {FLAGS!r}
+if "clang" in compiled.find_toolchain().version:
+    compiled.WARNINGS += ("-shared-libasan",)  # what a library needs is not in the program
 """
 RANDOM = f"""
 from graphs.arbitrary import graphs
@@ -61,13 +64,15 @@ DEEP = settings().max_examples > settings.get_profile("quick").max_examples
 def environment() -> dict[str, str]:
     """What a process needs to be able to load a library with sanitizers."""
     try:
-        compiler = find_toolchain().command[0]
+        toolchain = find_toolchain()
     except CompilerNotFoundError as error:
         pytest.skip(str(error))
-    command = [compiler, "-print-file-name=libasan.so"]
+    compiler, machine = toolchain.command[0], platform.machine()
+    name = f"libclang_rt.asan-{machine}.so" if "clang" in toolchain.version else "libasan.so"
+    command = [compiler, f"-print-file-name={name}"]
     found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     if not os.path.isabs(found):
-        pytest.skip(f"{compiler} has no libasan.so that could be loaded first")
+        pytest.skip(f"{compiler} has no {name} that could be loaded first")
     return {
         **os.environ,
         "LD_PRELOAD": found,

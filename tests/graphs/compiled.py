@@ -25,9 +25,10 @@ Array = np.ndarray[Any, Any]
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-type-limits")
 """An operator's expression is shared by types: that an unsigned one is not negative is no fault."""
 
-CLANG_WARNINGS = ("-Wno-unused-function", "-Wno-pass-failed")
-"""clang warns of functions of the headers that nobody calls, since these are part of the file, and
-of loops that it does not vectorize: it has no vector math."""
+CLANG_WARNINGS = ("-Wno-unused-function", "-Wno-pass-failed", "-Wno-unused-command-line-argument")
+"""clang warns of functions of the headers that nobody calls, since these are part of the file, of
+loops that it does not vectorize, since it has no vector math, and of flags for linking and for
+compiling where it does the other."""
 
 UNWRITTEN = 0xFF
 """The bytes of memory before a program runs: NaN in every float."""
