@@ -4,7 +4,6 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import join
 
 from ..tracer.errors import GradcError
 from .cache import Cache
@@ -25,6 +24,8 @@ class CompileError(GradcError, RuntimeError):
     def __init__(self, reason: str, command: list[str], log: str, source_path: Path) -> None:
         errors = [line for line in log.splitlines() if "error" in line] or log.splitlines()
         said = "\n".join(f"  {line}" for line in errors[:SHOWN_LINES])
+        from shlex import join
+
         super().__init__(
             f"{reason}\n{said}\nThe command was: {join(command)}\nThe source is kept: {source_path}"
         )
@@ -49,6 +50,8 @@ def compile_library(
 ) -> Path:
     """Compile a source in a folder of the cache's; raises CompileError, or OSError for the disk."""
     (folder / SOURCE).write_bytes(source.encode())
+    from shlex import join
+
     command, status, log = _compiled(toolchain, folder, timeout, units)
     if folder.is_dir():
         (folder / LOG).write_bytes(f"{join(command)}\n{log}".encode())

@@ -149,7 +149,7 @@ def run_commands(
     try:
         work()
         for each in helpers:
-            if each is not None:
+            if each is not None and not failures:
                 each.join()
     except BaseException as error:
         failures.append(error)

@@ -86,7 +86,8 @@ class CompilingEvaluator:
             # A full disk, a folder that went away, a limit on files, processes or memory
             if isinstance(error, ImportError) and not is_passing(error):
                 raise
-            self._warn(f"no program can be built: {error}; programs are interpreted with NumPy")
+            reason = str(error) or "no memory"
+            self._warn(f"no program can be built: {reason}; programs are interpreted with NumPy")
             return _Retrying(self, graph)
 
     def _interpreting(self, graph: Graph, reason: str) -> Executable:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from .tracer.evaluator import set_evaluator
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .tracer.buffer import Buffer
     from .tracer.evaluator import Evaluator, Executable
     from .tracer.graph import Graph
 
@@ -16,6 +19,7 @@ class CompilingWhenNeeded:
 
     def __init__(self) -> None:
         self._evaluator: Evaluator | None = None
+        self.warned = False
 
     def prepare(self, graph: Graph) -> Executable:
         """What runs `graph`."""
@@ -23,22 +27,37 @@ class CompilingWhenNeeded:
             try:
                 from .runtime.compiling import CompilingEvaluator
             except (OSError, MemoryError) as error:  # nothing can be read at this moment
-                return _interpreting(graph, error)
+                return _Waiting(self, graph, error)
             self._evaluator = CompilingEvaluator()
         return self._evaluator.prepare(graph)
 
 
-def _interpreting(graph: Graph, error: Exception) -> Executable:
-    import warnings
+class _Waiting:
+    """A graph that came while the compiler could not be loaded, interpreted until it can."""
 
-    from .tracer.evaluator import InterpretingEvaluator
+    def __init__(self, evaluator: CompilingWhenNeeded, graph: Graph, error: Exception) -> None:
+        import warnings
 
-    warnings.warn(
-        f"the compiler cannot be loaded: {error}; programs are interpreted with NumPy",
-        UserWarning,
-        stacklevel=2,
-    )
-    return InterpretingEvaluator().prepare(graph)
+        from .tracer.evaluator import InterpretingEvaluator
+
+        self._evaluator, self._graph = evaluator, graph
+        self._interpreted = InterpretingEvaluator().prepare(graph)
+        self._found: Executable | None = None
+        if not evaluator.warned:
+            evaluator.warned = True
+            reason = str(error) or "no memory"
+            warnings.warn(
+                f"the compiler cannot be loaded: {reason}; programs are interpreted with NumPy",
+                stacklevel=2,
+            )
+
+    def __call__(
+        self, inputs: Sequence[Buffer], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Buffer]:
+        if self._found is None:
+            found = self._evaluator.prepare(self._graph)
+            self._found = None if isinstance(found, _Waiting) else found
+        return (self._found or self._interpreted)(inputs, floats, ints)
 
 
 def install() -> None:

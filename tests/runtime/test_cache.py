@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import stat
 import time
 import warnings
@@ -13,7 +14,7 @@ import pytest
 from gradc.runtime import cache as cache_module
 from gradc.runtime.cache import Cache, CacheWarning, default_root, open_cache
 from gradc.runtime.locks import exclusive
-from gradc.runtime.store import Store, write_whole
+from gradc.runtime.store import Store, discard, write_whole
 
 PARTS = {"source": "42"}
 CONTENT = b"a library"
@@ -377,3 +378,234 @@ def test_root_without_home_and_user(
         warnings.simplefilter("error")
         assert open_cache().fetch(PARTS, make).is_relative_to(tmp_path)
     assert stat.S_IMODE(default_root().stat().st_mode) == 0o700
+
+
+# ---- what is no regular file, what is not gradc's, and faults that pass
+
+
+def put_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def put_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        before = os.getcwd()
+        os.chdir(path.parent)  # names of sockets are short
+        try:
+            server.bind(path.name)
+        finally:
+            os.chdir(before)
+
+
+def put_folder(path: Path) -> None:
+    (path / "inside").mkdir(parents=True)
+
+
+def put_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def put_link_to_a_copy(path: Path) -> None:
+    copy = path.parent / f"{path.name}.copy"
+    copy.write_bytes(CONTENT)
+    path.symlink_to(copy)
+
+
+def put_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def put_other_rights(path: Path) -> None:
+    path.write_bytes(CONTENT)
+    path.chmod(0o666)
+
+
+IRREGULAR = [
+    *(put_fifo, put_socket, put_folder, put_loop),
+    *(put_link_to_a_copy, put_device, put_other_rights),
+]
+PLACES = {
+    "library": lambda artifact: artifact,
+    "key": lambda artifact: artifact.with_name("key.json"),
+    "checksum": lambda artifact: artifact.with_name("checksum"),
+    "entry": lambda artifact: artifact.parent,
+    "folder of entries": lambda artifact: artifact.parents[1],
+    "building": lambda artifact: artifact.parents[2] / "building",
+    "locks": lambda artifact: artifact.parents[2] / "locks",
+    "lock": lambda artifact: artifact.parents[2] / "locks" / f"{artifact.parent.name}.lock",
+    "document": lambda artifact: artifact.parents[2] / "manifests" / "kind" / "ff" / "ff00.json",
+    "documents": lambda artifact: artifact.parents[2] / "manifests",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_no_regular_file_is_damage(tmp_path: Path, make: Maker, place: str) -> None:
+    """Neither waited for nor followed; what was there is made again, in the same cache."""
+    for number, put in enumerate(IRREGULAR):
+        cache = Cache(tmp_path / str(number))
+        cache.write_document("kind", "ff00", {"a": 1})
+        artifact = cache.fetch(PARTS, make)
+        if place == "lock":  # where somebody has to build
+            discard(artifact.parent)
+        path = PLACES[place](artifact)
+        discard(path)
+        path.parent.mkdir(exist_ok=True)
+        put(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert cache.fetch(PARTS, make) == artifact, put
+            cache.write_document("kind", "ff00", {"a": 2})
+        assert Cache(cache.root).find(artifact.parent.name) == artifact, put
+        assert Cache(cache.root).read_document("kind", "ff00") == {"a": 2}, put
+
+
+STRANGERS = {
+    "building/house/plan.txt": "plan",
+    "building/build-12345678.txt": "plan",
+    "manifests/k8s.yaml": "mine",
+    "manifests/kind/notes.json": "{}",
+    "failed/notes": "a",
+    "locks/list": "b",
+    "ab/mine/thesis.tex": "c",
+    "library.so": "d",
+}
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_what_gradc_has_not_made_stays(tmp_path: Path, make: Maker, before: bool) -> None:
+    """Neither sweeping nor clearing removes it, whether it was there before or came later."""
+    root = tmp_path / "cache"
+    cache = Cache(root)
+    if not before:
+        cache.fetch(PARTS, make)
+    for name, text in STRANGERS.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(text)
+        os.utime(path, (0, 0))
+        os.utime(path.parent, (0, 0))
+    artifact = cache.fetch({"source": "43"}, make)
+    assert artifact.is_relative_to(root)
+    assert Cache(root).find(artifact.parent.name) == artifact
+    cache.clear()
+    assert cache.find(artifact.parent.name) is None
+    assert {name: (root / name).read_text() for name in STRANGERS} == STRANGERS
+    assert cache.entries() == []
+    assert Cache(root).fetch(PARTS, make).is_relative_to(root)
+
+
+def test_links_are_not_followed_when_the_cache_is_cleared(
+    cache: Cache, make: Maker, tmp_path: Path
+) -> None:
+    artifact = cache.fetch(PARTS, make)
+    cache.write_document("kind", "ff00", {})
+    outside = tmp_path / "outside"
+    artifact.parents[1].rename(outside)
+    artifact.parents[1].symlink_to(outside)
+    (cache.root / "manifests").rename(tmp_path / "documents")
+    (cache.root / "manifests").symlink_to(tmp_path / "documents")
+    cache.clear()
+    assert (outside / artifact.parent.name / artifact.name).read_bytes() == CONTENT
+    assert list((tmp_path / "documents").rglob("ff00.json"))
+
+
+def test_a_cache_may_be_a_link(tmp_path: Path, make: Maker) -> None:
+    (tmp_path / "disk").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    artifact = Cache(tmp_path / "link").fetch(PARTS, make)
+    assert artifact.is_relative_to(tmp_path / "disk")
+    assert Cache(tmp_path / "disk").find(artifact.parent.name) == artifact
+
+
+@pytest.mark.parametrize(
+    ("mode", "usable"), [(0o700, True), (0o755, True), (0o777, False), (0o1777, True)]
+)
+def test_a_folder_that_others_can_replace_is_refused(
+    tmp_path: Path, make: Maker, mode: int, usable: bool
+) -> None:
+    parent = tmp_path / "parent"
+    parent.mkdir()
+    parent.chmod(mode)
+    root = parent / "between" / "cache"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        artifacts = [Cache(root).fetch(PARTS, make)]
+        cache = Cache(root)
+        artifacts += [cache.fetch(PARTS, make), cache.fetch({"source": "43"}, make)]
+    assert all(each.is_relative_to(root) is usable for each in artifacts)
+    assert len(told) == (0 if usable else 2)  # one of each cache
+    assert all(str(parent) in str(each.message) for each in told)
+
+
+def test_what_is_cached_is_not_used_once_others_can_replace_it(tmp_path: Path, make: Maker) -> None:
+    root = tmp_path / "parent" / "cache"
+    artifact = Cache(root).fetch(PARTS, make)
+    (tmp_path / "parent").chmod(0o777)
+    assert Cache(root).find(artifact.parent.name) is None
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "new\nline", "a/../b", "loop/inside"])
+def test_names_of_folders(tmp_path: Path, make: Maker, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    usable = name in ("new\nline", "a/../b")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        artifact = Cache(tmp_path / name).fetch(PARTS, make)
+    assert artifact.read_bytes() == CONTENT
+    assert artifact.is_relative_to(tmp_path) is usable
+    assert len(told) == (not usable)
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS])
+def test_a_disk_that_is_free_again_is_used_again(
+    cache: Cache, make: Maker, monkeypatch: pytest.MonkeyPatch, fault: int
+) -> None:
+    publish = Store.publish
+
+    def refuse(store: Store, parts: Any, artifact: Path) -> Path:
+        if store.root == cache.root:
+            raise OSError(fault, os.strerror(fault))
+        return publish(store, parts, artifact)
+
+    with monkeypatch.context() as patch, pytest.warns(CacheWarning) as told:
+        patch.setattr(Store, "publish", refuse)
+        for source in ("1", "2"):
+            assert not cache.fetch({"source": source}, make).is_relative_to(cache.root)
+    assert len(told) == 1
+    assert cache.fetch({"source": "3"}, make).is_relative_to(cache.root)
+
+
+@pytest.mark.parametrize("fault", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN])
+def test_a_limit_of_the_process_is_no_fault_of_the_folder(
+    cache: Cache, make: Maker, fault: int
+) -> None:
+    """No other folder is tried and nothing is said: whoever asked for the program does that."""
+
+    def refuse(stage: Path) -> Path:
+        raise OSError(fault, os.strerror(fault))
+
+    with pytest.raises(OSError, match=os.strerror(fault)):
+        cache.fetch(PARTS, refuse)
+    assert cache.fetch(PARTS, make).is_relative_to(cache.root)
+
+
+@pytest.mark.parametrize("everything", [False, True], ids=["cleared", "removed"])
+def test_a_cache_that_is_cleared_while_something_is_made(
+    cache: Cache, make: Maker, everything: bool
+) -> None:
+    def clear(stage: Path) -> Path:
+        if not make.calls:
+            discard(cache.root) if everything else Cache(cache.root).clear()
+            assert stage.exists() is not everything
+        if not stage.exists():
+            make.calls += 1
+            raise FileNotFoundError(stage)
+        return make(stage)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        artifact = cache.fetch(PARTS, clear)
+        cache.write_document("kind", "ff00", {"a": 1})
+    assert artifact.is_relative_to(cache.root)
+    assert Cache(cache.root).find(artifact.parent.name) == artifact
+    assert Cache(cache.root).read_document("kind", "ff00") == {"a": 1}
