@@ -35,7 +35,8 @@ FEW = 4
 
 LONG = 5000
 FEW_ROUNDS = 4
-"""How often the choice of what is stored is made anew where a program has many nodes."""
+MOST_ROUNDS = 64
+"""How often the choice of what is stored is made anew, where a program has many nodes and else."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
     in_memory |= groups_of_parts(order)
     in_memory |= spread_apart(order)
     in_memory |= seen_from_many_places(order, in_memory)
-    rounds = FEW_ROUNDS if len(order) > LONG else len(order)
+    rounds = FEW_ROUNDS if len(order) > LONG else MOST_ROUNDS
     left = len(set(order) - in_memory)
     while True:
         lowering = Lowering(in_memory)
