@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 from weakref import ref
 
+import numpy as np
+
+from .errors import ShapeError, located
 from .evaluation import settle
 from .ledger import Written
 from .locks import WRITING, new_lock, repaired_in_children
-from .recording import THREAD, Recording
+from .recording import THREAD, Numbers, Recording
 from .tensor import Tensor
 
 Results = list[tuple[Tensor, Any]]
@@ -70,9 +73,24 @@ def _sums(results: Results) -> Results:
         tensor, result = results.pop()
         before = tensor.grad
         if result is not None:
+            _check_addable(tensor, before)
             sums.append((tensor, result if before is None else before + result))
     sums.reverse()
     return sums
+
+
+def _check_addable(tensor: Tensor, before: Any) -> None:
+    """Raise unless a gradient of `tensor` can be added to `before`, what `.grad` holds."""
+    if before is None or isinstance(before, Numbers):
+        return
+    if not isinstance(before, (Tensor, np.ndarray)):
+        if hasattr(before, "__add__") and not isinstance(before, (str, bytes, list, tuple)):
+            return
+        expected = "backward: expected a tensor or None as .grad, to which gradients are added"
+        raise TypeError(located(f"{expected}, found {before!r:.60}"))
+    if before.shape != tensor.shape:
+        found = f"found {list(before.shape)} for a tensor of {list(tensor.shape)}"
+        raise ShapeError(located(f"backward: .grad does not have its tensor's shape, {found}"))
 
 
 def _write(sums: Results) -> None:

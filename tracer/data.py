@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -19,13 +21,14 @@ def as_stored(data: Any, dtype: Any = None) -> tuple[Array, DType]:
 
     Without `dtype`, Python numbers and NumPy's float64 and int64 take the default types.
     """
-    wanted = None if dtype is None else as_dtype(dtype)
+    data = unmasked(data)
     try:
         array = np.asarray(data)
     except ValueError as error:
         raise ValueError(located(f"expected numbers in a regular shape: {error}")) from None
     if array.dtype.kind not in "biuf":
         _refuse(array)
+    wanted = None if dtype is None else as_dtype(dtype)
     array = native(array)
     kind = wanted or narrowed(array)
     check_range(array, kind)
@@ -34,6 +37,34 @@ def as_stored(data: Any, dtype: Any = None) -> tuple[Array, DType]:
     if array.dtype.kind == "f" and kind.kind in "iu":
         return clamped(array, kind.storage), kind
     return array.astype(kind.storage, copy=False), kind
+
+
+def unmasked(data: Any) -> Any:
+    """`data`, or, of a masked array of floats, an array with NaN for what is masked, and a warning.
+
+    Raises:
+        DTypeError: for masked integers, and masked arrays in lists.
+    """
+    masked: Any = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    if masked is None or not _holds(data, masked):
+        return data
+    if isinstance(data, masked) and not data.mask.any():
+        return data.data
+    if isinstance(data, masked) and data.dtype.kind == "f":
+        warnings.warn(located("a masked array: what is masked becomes NaN"), stacklevel=2)
+        return data.filled(np.nan)
+    expected = "expected an array whose elements all have values, found a masked array"
+    raise DTypeError(located(f"{expected}: write its filled(...), or its data"))
+
+
+def _holds(data: Any, kind: type) -> bool:
+    if not isinstance(data, (list, tuple)):
+        return isinstance(data, kind)
+    kinds = set(map(type, data))
+    return not kinds <= PLAIN and any(_holds(each, kind) for each in data)
+
+
+PLAIN = frozenset((int, float, bool))
 
 
 def native(array: Array) -> Array:
@@ -79,6 +110,7 @@ def narrowed(array: Array) -> DType:
 
 def beside(data: Any, like: DType) -> tuple[Array, DType]:
     """`data` as an operand beside a tensor of `like`: not narrowed where that is wide itself."""
+    data = unmasked(data)
     array = native(np.asarray(data))
     if like in (float64, int64) and array.dtype == like.storage:
         return array, like

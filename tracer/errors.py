@@ -92,7 +92,7 @@ def _users() -> FrameType | None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if not name.startswith("gradc.") and name != "gradc":
+        if not name.startswith(("gradc.", "numpy.")) and name != "gradc":
             return frame
         frame = frame.f_back
     return None

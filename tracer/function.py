@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import ShapeError, located
+from .errors import DTypeError, ShapeError, located
 from .ir import Node, node
 from .ops import markers
-from .ops.movement import broadcast
+from .ops.kinds import cast_to
 from .recording import THREAD, Recording, stopped
 from .tensor import Tensor
 from .value import waiting
@@ -20,7 +20,8 @@ class Function:
     An instance is called on tensors. `backward` gets one gradient per output (None where an output
     was not reached) and returns one per input (None: nothing flows there). What it needs from
     `forward` is kept on `self`, so an instance serves one call. The history of the outputs is
-    replaced for every manager: what shall get a gradient must be an argument.
+    replaced for every manager: what shall get a gradient must be an argument. A gradient has the
+    shape of its input; for inputs at the end that get none, it may be left out.
     """
 
     def forward(self, *inputs: Tensor) -> Any:
@@ -77,8 +78,11 @@ class Calls:
         given = function.backward(*grads)
         returned = list(given) if isinstance(given, (tuple, list)) else [given]
         inputs = of.inputs[1:]
-        returned = [*returned, *[None] * len(inputs)][: len(inputs)]
         name = type(function).__name__
+        if any(each is not None for each in returned[len(inputs) :]):
+            found = f"found {len(returned)} for {len(inputs)}"
+            raise TypeError(located(f"{name}.backward: expected one gradient per input, {found}"))
+        returned = [*returned, *[None] * len(inputs)][: len(inputs)]
         pairs = zip(returned, inputs, strict=True)
         return [_cotangent(name, each, x, recording) for each, x in pairs]
 
@@ -90,8 +94,10 @@ def _cotangent(name: str, given: Any, x: Node, recording: Recording) -> Node | N
         expected = f"{name}.backward: expected a Tensor or None for each input"
         raise TypeError(located(f"{expected}, found {given!r}"))
     g = recording.node_of(given)
-    try:
-        return broadcast(g, x.shape)
-    except ShapeError:
+    if g.shape != x.shape:
         found = f"found {list(g.shape)} for an input of shape {list(x.shape)}"
-        raise ShapeError(located(f"{name}.backward: the shapes do not fit, {found}")) from None
+        raise ShapeError(located(f"{name}.backward: the shapes do not fit, {found}"))
+    if x.dtype.is_float and not g.dtype.is_float:
+        found = f"found {g.dtype.name} for an input of {x.dtype.name}"
+        raise DTypeError(located(f"{name}.backward: expected a gradient of floats, {found}"))
+    return cast_to(g, x.dtype) if x.dtype.is_float else None

@@ -8,11 +8,14 @@ its results as constants.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 from weakref import ref
+
+import numpy as np
 
 from .accumulation import add
 from .adjoint import adjoint
@@ -20,7 +23,7 @@ from .errors import DTypeError, located
 from .function import Calls
 from .ir import InternTable, Node, node, topological
 from .ops import markers
-from .recording import STATISTICS, THREAD, Recording, is_left_behind, stopped
+from .recording import STATISTICS, THREAD, Numbers, Recording, is_left_behind, stopped
 from .seeds import seeds_of, targets_of
 from .tensor import Tensor
 from .unreached import AttachedRef, Waiting, waiting_now, warn_of_loss
@@ -105,7 +108,7 @@ class GradManager:
         if callbacks is not None and callback is not None:
             raise TypeError(located("attach: `callback` and `callbacks` are one argument"))
         added = _listed_callbacks(callbacks if callback is None else callback)
-        listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+        listed = [tensors] if isinstance(tensors, Tensor) else _listed(tensors)
         for each in listed:
             _check_attachable(each)
         trace = THREAD.recording.trace
@@ -262,7 +265,7 @@ class GradManager:
     def _called_back(self, tensor: Tensor, result: Any) -> Any:
         attachment = self._attached.get(id(tensor))
         for each in list(attachment.callbacks) if attachment else ():
-            result = each(tensor, result)
+            result = _checked(tensor, each(tensor, result), result)
         return result
 
 
@@ -377,6 +380,42 @@ def _resolved(result: Any) -> Any:
     if trace is not None:
         trace.abandon("waits for the result of a callback")
     return get()
+
+
+def _checked(tensor: Tensor, result: Any, before: Any) -> Any:
+    """What a callback has made of `before`, where that can be a gradient of `tensor`.
+
+    What has another shape is not taken: a warning, and the gradient stays what it was.
+    """
+    if result is None or isinstance(result, Numbers) or not hasattr(result, "shape"):
+        return _future(result)
+    if tuple(result.shape) != tensor.shape:
+        expected = "backward: a callback gave a gradient of another shape, which is not taken"
+        found = f"expected {list(tensor.shape)}, found {list(result.shape)}"
+        warnings.warn(located(f"{expected}: {found}"), stacklevel=6)
+        return before
+    kind = result._node.dtype.kind if isinstance(result, Tensor) else np.dtype(result.dtype).kind
+    if kind != "f":
+        found = f"found {result.dtype} from a callback"
+        raise DTypeError(located(f"backward: expected a gradient of floats, {found}"))
+    return result
+
+
+def _future(result: Any) -> Any:
+    """What a callback gave, unless it is nothing that can be added to a gradient."""
+    future = not isinstance(result, dict) and callable(getattr(result, "get", None))
+    if result is None or isinstance(result, Numbers) or future:
+        return result
+    expected = "backward: expected a tensor, a number or None from a callback"
+    raise TypeError(located(f"{expected}, found {result!r:.60}"))
+
+
+def _listed(tensors: Any) -> list[Any]:
+    try:
+        return list(tensors)
+    except TypeError:
+        expected = "attach: expected a Tensor or several of them"
+        raise TypeError(located(f"{expected}, found {tensors!r:.60}")) from None
 
 
 def _listed_callbacks(given: Any) -> list[Callback]:

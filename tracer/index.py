@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .data import unmasked
 from .dtypes import bool_, int32, int64
 from .errors import DTypeError, located
 from .ir import Node, Shape, node
@@ -148,6 +149,7 @@ def _parse_array(each: Any, pattern: list[Any], places: Places, masks: Masks) ->
         return
     each = together(each)
     if not isinstance(each, Value):
+        each = unmasked(each)
         takes(each)
     array = each if isinstance(each, Value) else np.asarray(each)
     if isinstance(array, np.ndarray) and not array.size and isinstance(each, (list, tuple)):

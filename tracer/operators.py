@@ -38,6 +38,23 @@ def operand(recording: Recording, value: Any, like: Node) -> Node | None:
     return None
 
 
+def declined(other: Any) -> Any:
+    """NotImplemented: `other` is asked, unless it would read the tensor and so lose its gradient.
+
+    Arrays of other libraries would, if they do not say by `__array_ufunc__ = None` that they know.
+    """
+    kind: Any = type(other)
+    knows = getattr(kind, "__array_ufunc__", 0) is None
+    if not knows and any(hasattr(kind, name) for name in FOREIGN):
+        found = f"found {kind.__module__.partition('.')[0]}.{kind.__name__}"
+        expected = "expected a tensor, an array or a number beside a tensor"
+        raise TypeError(located(f"{expected}, {found}: write numpy.asarray(...) around it"))
+    return NotImplemented
+
+
+FOREIGN = ("__array__", "__array_ufunc__", "__array_interface__", "__array_priority__")
+
+
 def binary(function: Callable[[Node, Node], Node]) -> Binary:
     """The method for `function(self, other)`."""
 
@@ -51,7 +68,7 @@ def binary(function: Callable[[Node, Node], Node]) -> Binary:
         elif (joined := together(other)) is not other:
             return method(self, joined)
         elif (y := operand(recording, other, x)) is None:  # type: ignore[assignment]
-            return NotImplemented
+            return declined(other)
         key = (function, x, y)
         made = recording.memo.young.get(key) or recording.first(key, function, (x, y))
         return waiting(made, recording)
@@ -71,7 +88,7 @@ def reflected(function: Callable[[Node, Node], Node]) -> Binary:
         y = recording.node_of(self)
         x = operand(recording, other, y)
         if x is None:
-            return NotImplemented
+            return declined(other)
         key = (function, x, y)
         made = recording.memo.young.get(key) or recording.first(key, function, (x, y))
         return waiting(made, recording)
@@ -175,6 +192,14 @@ class Operators(Value):
     __slots__ = ()
 
     __array_priority__ = 1000
+    __pandas_priority__ = 1_000_000
+    """Series and frames on the left ask the tensor, which says what to write."""
+
+    @property
+    def _mask(self) -> Any:
+        """NumPy's masked arrays ask every operand for it, when they have read its elements."""
+        expected = "expected a tensor or an array beside a tensor, found a masked array"
+        raise TypeError(located(f"{expected}: write its filled(...)"))
 
     def __array_ufunc__(self, *asked: Any, **options: Any) -> Any:
         return Answers.ufunc(*asked, **options)

@@ -162,14 +162,15 @@ tensor = Tensor
 def from_numpy(array: np.ndarray[Any, Any], copy: bool = True) -> Tensor:
     """A tensor with the elements and the dtype of `array`.
 
-    With `copy=False` it lies on the memory of `array`, where that has no gaps: what is written
-    there is seen by all that runs later.
+    With `copy=False` it lies on the memory of `array`, where that has no gaps, is aligned to its
+    elements and in the byte order of the machine: what is written there is seen by all that runs
+    later. Else it is a copy.
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(located(f"from_numpy: expected an array, found {array!r:.60}"))
     takes(array)
     stored, kind = as_stored(array, array.dtype.newbyteorder("="))
-    whole = np.ascontiguousarray(stored).reshape(array.shape)
+    whole = np.require(stored, requirements=("C", "A")).reshape(array.shape)
     buffer = Buffer.copied(whole) if copy else Buffer.around(whole)
     return concrete(buffer, TensorType(kind, array.shape, "cpu"))
 

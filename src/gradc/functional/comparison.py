@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arguments import whole
 from ..tracer.composite import Number, composite, weakly
+from ..tracer.data import unmasked
 from ..tracer.dtypes import bool_, float64, int32
 from ..tracer.errors import DTypeError, ShapeError, located
 from ..tracer.ir import Node, node
@@ -189,7 +190,7 @@ def masked_fill(x: Node, mask: Node, value: Node) -> Node:
 
 
 def _places(condition: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    given = together(condition)
+    given = unmasked(together(condition))
     array = given.numpy() if isinstance(given, Tensor) else np.asarray(given)
     return np.nonzero(np.atleast_1d(array))
 
@@ -233,7 +234,10 @@ def bincount(inp: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if x.ndim != 1 or x._node.dtype.is_float:
         raise DTypeError(located(f"bincount: expected a vector of integers, found {x._node.type}"))
     least = whole("bincount", "minlength", minlength)
-    length = max(least, int(x.numpy().max(initial=-1)) + 1)
+    values = x.numpy()
+    if (smallest := int(values.min(initial=0))) < 0:
+        raise ValueError(located(f"bincount: expected numbers from 0 on, found {smallest}"))
+    length = max(least, int(values.max(initial=-1)) + 1)
     counted: Tensor = _bincount(x, weights, length)
     return counted
 
@@ -251,7 +255,7 @@ def _bincount(x: Node, weights: Node | None, length: int) -> Node:
 
 def cond_take(mask: Any, x: Any) -> tuple[Tensor, Tensor]:
     """The elements of x where `mask` holds, and their places in the flat x; the mask is read."""
-    given = together(mask)
+    given = unmasked(together(mask))
     array = given.numpy() if isinstance(given, Tensor) else np.asarray(given)
     index = Tensor(np.flatnonzero(array), dtype="int32")
     return _flat_take(x, index, array.shape), index

@@ -94,6 +94,8 @@ def sort(inp: Node, descending: bool = False, axis: int = -1) -> Nodes:
 
 
 def _check_count(name: str, k: int, extent: int, least: int) -> None:
+    if extent < least:
+        raise ShapeError(located(f"{name}: no elements in a line, found {k} asked for"))
     if not least <= k <= extent:
         expected = f"expected a number from {least} to {extent}"
         raise ShapeError(located(f"{name}: {expected}, the elements of a line, found {k}"))
@@ -150,7 +152,8 @@ def median(inp: Node, axis: int | None = None, keepdims: bool = False) -> Node:
         axis = normalized_axis("median", axis, x.ndim)
         shape = (*x.shape[:axis], *((1,) if keepdims else ()), *x.shape[axis + 1 :])
     extent = x.shape[axis]
-    _check_count("median", 1, extent, 1)
+    if not extent:
+        raise ShapeError(located(f"median: no elements along axis {axis} of {list(inp.shape)}"))
     values, _ = _chosen("median", x, axis, False, 0, extent)
     middle = slice_(values, axis, (extent - 1) // 2, extent // 2 + 1)
     largest = slice_(values, axis, extent - 1, extent)

@@ -98,10 +98,13 @@ class Optimizer:
     def ruled(self, group: Group) -> Rule:
         """The rule of `group`; where its hyper-parameters give none, an error that says which."""
         try:
-            return self._rule(group)
+            rule = self._rule(group)
         except (TypeError, ValueError):
             self._check(group)
             raise
+        if not all(map(_is_plain, group.values())):
+            self._check(group)
+        return rule
 
     # ---- groups
 
@@ -267,6 +270,16 @@ class Optimizer:
             for group in self.param_groups
         ]
         return f"{type(self).__name__}({'; '.join(shown)})"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an entry of a group needs no second look, as numbers from 0 on do not."""
+    kind = value.__class__
+    if kind is float or kind is int:
+        return bool(0 <= value < float("inf"))
+    if kind is tuple:
+        return all(map(_is_plain, value))
+    return kind is bool or kind is list or value is None
 
 
 def check_range(
