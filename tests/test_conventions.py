@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from walk import walk
 
 import gradc
 import gradc.functional as F
@@ -78,7 +79,7 @@ TWO = {
 }
 
 
-@pytest.mark.parametrize("name", ONE)
+@walk("name", ONE)
 def test_one_operand(name):
     function, points, expected = ONE[name]
     np.testing.assert_allclose(slopes(function, points)[0], expected, rtol=1e-12)

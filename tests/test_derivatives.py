@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from walk import walk
 
 from gradc import autodiff, tensor
 from gradc import functional as F
@@ -222,7 +223,7 @@ def test_weights_that_are_numbers_keep_their_precision():
     assert slope.tolist() == [0.1, 0.2, 0.3]
 
 
-@pytest.mark.parametrize(
+@walk(
     ("call", "kind", "message"),
     [
         (lambda x: autodiff.grad(3), TypeError, "grad: expected a function, found 3"),

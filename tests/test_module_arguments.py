@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from walk import walk
 
 import gradc
 import gradc.module as M
@@ -100,7 +101,7 @@ OPTIMIZERS = [
 ]
 
 
-@pytest.mark.parametrize(("use", "message"), MODULES + CALLS + OPTIMIZERS)
+@walk(("use", "message"), MODULES + CALLS + OPTIMIZERS)
 def test_one_clear_error(use, message):
     with pytest.raises((ValueError, TypeError), match=message) as caught:
         use()

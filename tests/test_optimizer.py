@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gradc.runtime.program import program_counts
 from gradc.tracer.recording import STATISTICS
+from walk import walk
 
 import gradc
 import gradc.optimizer as optim
@@ -97,8 +98,8 @@ def with_gradient(p, gradient):
     return p
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("make", "reference", "options"), CASES)
+@walk("dtype", ["float32", "float64"])
+@walk(("make", "reference", "options"), CASES)
 def test_steps_follow_the_formula(make, reference, options, dtype):
     random = np.random.default_rng(5)
     values = [random.normal(size=(3, 4)), random.normal(size=5), random.normal(size=())]
@@ -344,8 +345,8 @@ def test_a_gradient_of_another_shape():
 # ---- saving
 
 
-@pytest.mark.parametrize("make", [each[0] for each in CASES])
-@pytest.mark.parametrize("saved", ["state_dict", "deepcopy", "pickle"])
+@walk("make", [each[0] for each in CASES])
+@walk("saved", ["state_dict", "deepcopy", "pickle"])
 def test_training_goes_on_where_it_was_saved(make, saved):
     p = [parameter([1.0, -2.0]), parameter(3.0)]
     optimizer = make(p, lr=0.1)

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-import pytest
 from gradc.tracer.straight import Straight
+from walk import walk
 
 from gradc.reads import MANY, Attributes, Cells, Elements, Keys, Names, Other, Read
 
@@ -72,7 +72,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", range(len(CASES)))
+@walk("case", range(len(CASES)))
 def test_changes_are_seen_and_nothing_else(case):
     make, reading, change = CASES[case]
     held = make()

@@ -11,9 +11,10 @@ from gradc.tracer.ops import OPS
 from graphs.compiled import Compiled, differences, strict_toolchain, written
 from graphs.joined import FLOATS, INTS, joined, of_op
 from graphs.named import EVERY
+from walk import walk
 
 
-@pytest.mark.parametrize("name", sorted(OPS))
+@walk("name", sorted(OPS))
 def test_operator(name: str) -> None:
     listed = of_op(name)
     graph, arrays = joined(listed)
@@ -38,7 +39,7 @@ def clang() -> Toolchain:
             pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("name", sorted(OPS))
+@walk("name", sorted(OPS))
 def test_clang_has_no_warnings_for_an_operator(clang: Toolchain, name: str) -> None:
     graph, _ = joined(case for case in of_op(name) if case.special or "x" in case.label)
     build(written(graph).source.text, clang, open_cache())

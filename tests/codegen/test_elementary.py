@@ -15,6 +15,7 @@ from gradc.runtime.cache import open_cache
 from gradc.runtime.library import FFI, load_function
 from gradc.tracer.ops import OPS
 from graphs.compiled import Array, strict_toolchain
+from walk import walk
 
 HERE = Path(__file__).parent
 TOP = 2.0**128
@@ -115,7 +116,7 @@ def patterns(name: str) -> Array:
     return np.concatenate([spread, near]).view(np.float32)
 
 
-@pytest.mark.parametrize("name", ULPS)
+@walk("name", ULPS)
 def test_errors_are_small(run: Run, name: str) -> None:
     x = patterns(name)
     found, expected = run(name, x), truth(name, x)
@@ -136,7 +137,7 @@ def test_next_to_switches_values_rise(run: Run, name: str) -> None:
         assert falls <= 2, (centre, falls)
 
 
-@pytest.mark.parametrize("name", ULPS)
+@walk("name", ULPS)
 def test_special_values(run: Run, name: str) -> None:
     x, expected = np.array([*SPECIAL[name], (NAN, NAN), (-NAN, NAN)], np.float32).T.copy()
     found = run(name, x)
@@ -152,7 +153,7 @@ def test_values_stay_within_one(run: Run, name: str) -> None:
     assert np.nanmax(np.abs(run(name, patterns(name)))) == 1
 
 
-@pytest.mark.parametrize("name", ULPS)
+@walk("name", ULPS)
 def test_lanes_tails_and_single_values_have_the_same_bits(
     library: Any, run: Run, name: str
 ) -> None:

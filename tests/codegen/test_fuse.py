@@ -28,6 +28,7 @@ from graphs.build import composed, graph_of, with_gradients
 from graphs.compiled import written
 from graphs.named import EVERY, LARGER, NAMED, chain
 from hypothesis import assume, given
+from walk import walk
 
 from gradc import functional as F
 
@@ -72,8 +73,8 @@ FUSED: dict[str, Graph] = {
 }
 
 
-@pytest.mark.parametrize("name", FUSED)
-@pytest.mark.parametrize("target", [C, CUDA], ids=["c", "cuda"])
+@walk("name", FUSED)
+@walk("target", [C, CUDA], ids=["c", "cuda"])
 def test_one_kernel_does_it_all(name: str, target: Target) -> None:
     kernels = passes(program(FUSED[name], target))
     assert len(kernels) == 1, [each.label for each in kernels]

@@ -31,6 +31,7 @@ from gradc.tracer.ir import TensorType
 from gradc.tracer.ops import OPS
 from gradc.tracer.ops.kinds import cast
 from graphs.compiled import Array, differences, strict_toolchain
+from walk import walk
 
 HERE = Path(__file__).parent
 
@@ -130,8 +131,8 @@ def assert_like(found: Array, expected: Array, dtype: DType, rtol: float = 0.0) 
         np.testing.assert_array_equal(np.signbit(found[finite]), np.signbit(expected[finite]))
 
 
-@pytest.mark.parametrize("kind", INTEGER_KINDS)
-@pytest.mark.parametrize(
+@walk("kind", INTEGER_KINDS)
+@walk(
     ("name", "op"),
     [
         *(("floordiv", "floordiv"), ("mod", "mod"), ("pow", "pow"), ("max", "maximum")),
@@ -146,8 +147,8 @@ def test_integers(run: Run, name: str, op: str, kind: str) -> None:
     assert_like(run(f"{name}_{kind}", dtype.storage, a, b), expected, dtype)
 
 
-@pytest.mark.parametrize("kind", FLOAT_KINDS)
-@pytest.mark.parametrize(
+@walk("kind", FLOAT_KINDS)
+@walk(
     ("name", "op", "ulps"),
     [
         *(("floordiv", "floordiv", 0), ("mod", "mod", 0), ("max", "maximum", 0)),
@@ -166,8 +167,8 @@ def test_floats(run: Run, name: str, op: str, ulps: int, kind: str) -> None:
     assert_like(found, expected, dtype, ulps * float(np.finfo(dtype.storage).eps))
 
 
-@pytest.mark.parametrize("kind", FLOAT_KINDS)
-@pytest.mark.parametrize("short", ["u8", "i8", "i16", "i32", "i64"])
+@walk("kind", FLOAT_KINDS)
+@walk("short", ["u8", "i8", "i16", "i32", "i64"])
 def test_floats_become_integers(run: Run, short: str, kind: str) -> None:
     dtype = next(each for each, name in INTEGER_NAMES.items() if name == short)
     ends = np.iinfo(dtype.storage)

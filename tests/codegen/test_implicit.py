@@ -14,6 +14,7 @@ from gradc.tracer.ir import Node
 from gradc.tracer.ops import contraction, reduction
 from graphs.build import composed, gradients, graph_of, tracked, with_gradients
 from graphs.compiled import Compiled, sample, written
+from walk import walk
 
 from gradc import functional as F
 
@@ -82,12 +83,12 @@ def check(graph: Graph, tolerance: float) -> None:
         np.testing.assert_allclose(found, wanted, tolerance, tolerance * scale)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@walk("name", SHAPES)
 def test_convolutions_and_adjoints(name: str) -> None:
     check(convolved(name, float64), 1e-12)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@walk("name", SHAPES)
 def test_convolutions_in_single_precision(name: str) -> None:
     check(convolved(name, float32), 3e-5)
 
@@ -184,8 +185,8 @@ def test_what_is_packed_is_what_is_stored() -> None:
         np.testing.assert_allclose(found, y, 1e-4, 1e-4 * np.abs(y).max())
 
 
-@pytest.mark.parametrize("columns", [8, 10, 15, 16, 17, 20, 24, 31, 32, 33, 64])
-@pytest.mark.parametrize("dtype", [float32, float64])
+@walk("columns", [8, 10, 15, 16, 17, 20, 24, 31, 32, 33, 64])
+@walk("dtype", [float32, float64])
 def test_packed_columns_of_any_number(columns: int, dtype: DType) -> None:
     """gcc 12 took arrays on the stack for aligned to vectors that were not, at 16 columns."""
     for depth in (8, 17, 33, 129):

@@ -11,6 +11,7 @@ from gradc.tracer.ops import elementwise as e
 from gradc.tracer.ops import movement, reduction
 from graphs.build import graph_of
 from graphs.compiled import Compiled, body_of, sample, written
+from walk import walk
 
 
 def laned(graph: Graph) -> bool:
@@ -37,7 +38,7 @@ def test_how_many_go_together(begin: int | str, end: int | str, expected: int) -
     assert expected == 0 or LEAST <= expected <= MOST
 
 
-@pytest.mark.parametrize("length", [*range(1, 36), 49, 63, 100])
+@walk("length", [*range(1, 36), 49, 63, 100])
 def test_every_length(length: int) -> None:
     x = leaf(0, (9, length), float32)
     padded = movement.pad(x, (1, 2), (2, 0))

@@ -20,6 +20,7 @@ from gradc.tracer.dtypes import float32, int32
 from gradc.tracer.ir import Node, Shape
 from gradc.tracer.ops import contraction, indexing, reduction
 from graphs.build import graph_of
+from walk import walk
 
 SHAPES: tuple[Shape, ...] = (
     *((1, 1), (5, 3), (300, 7), (90, 40), (40, 300), (3, 9000), (7, 100003), (100003, 7)),
@@ -56,8 +57,8 @@ def kernels(node: Node) -> list[tuple[Kernel, Spread]]:
     return [(each, spread_of(each)) for each in launches if isinstance(each, Kernel)]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@walk("shape", SHAPES, ids=str)
+@walk("function", FUNCTIONS)
 def test_all_work_is_done(function: str, shape: Shape) -> None:
     for kernel, spread in kernels(FUNCTIONS[function](shape)):
         groups = spread.blocks * spread.threads // spread.group
@@ -73,8 +74,8 @@ def test_all_work_is_done(function: str, shape: Shape) -> None:
             assert (spread.pieces - 1) * spread.piece < kernel.inner_count
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@walk("shape", SHAPES, ids=str)
+@walk("function", FUNCTIONS)
 def test_launches_are_within_the_limits(function: str, shape: Shape) -> None:
     launches: tuple[Launched, ...] = translate(
         graph_of(FUNCTIONS[function](shape)), CUDA

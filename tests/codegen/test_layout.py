@@ -23,6 +23,7 @@ from graphs.compiled import body_of, written
 from graphs.evaluate import evaluated, points
 from graphs.named import EVERY, LARGER, NAMED
 from hypothesis import assume, given
+from walk import walk
 
 X = leaf(0, (4, 6, 10))
 
@@ -111,7 +112,7 @@ PLAIN: dict[str, Graph] = {
 }
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@walk("name", PLAIN)
 def test_no_index_is_divided(name: str) -> None:
     made = written(PLAIN[name])
     for index in indices(made.program):

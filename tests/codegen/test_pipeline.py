@@ -18,6 +18,7 @@ from gradc.tracer.ops import indexing, reduction
 from graphs.build import graph_of
 from graphs.compiled import Compiled, Fault, body_of, sample
 from graphs.named import EVERY, NAMED
+from walk import walk
 
 
 def test_passes_run_in_order_and_are_dumped() -> None:
@@ -34,8 +35,8 @@ def test_passes_run_in_order_and_are_dumped() -> None:
     ]
 
 
-@pytest.mark.parametrize("target", [C, CUDA], ids=["c", "cuda"])
-@pytest.mark.parametrize("name", EVERY)
+@walk("target", [C, CUDA], ids=["c", "cuda"])
+@walk("name", EVERY)
 def test_a_translation_is_what_the_passes_give(name: str, target: Target) -> None:
     graph = EVERY[name]()
     made = translate(graph, target, verify=True)

@@ -23,6 +23,7 @@ from graphs.compiled import body_of, written
 from graphs.named import EVERY, NAMED
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from walk import walk
 
 WIDTH = 100
 TARGETS = {"c": C, "cuda": CUDA}
@@ -50,8 +51,8 @@ def assert_readable(source: Source) -> None:
     assert depth == 0
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", EVERY)
+@walk("target", TARGETS)
+@walk("name", EVERY)
 def test_known_graphs_are_readable(name: str, target: str) -> None:
     for annotated in (False, True):
         assert_readable(
@@ -68,8 +69,8 @@ def test_random_graphs_are_readable(graph: Graph, target: str) -> None:
 # ---- the same text
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", EVERY)
+@walk("target", TARGETS)
+@walk("name", EVERY)
 def test_the_same_graph_gives_the_same_text(name: str, target: str) -> None:
     first, second = (written(EVERY[name](), TARGETS[target]) for _ in range(2))
     assert first.source == second.source
@@ -139,8 +140,8 @@ def defined(made: Translation) -> list[str]:
     return re.findall(pattern, made.source.text)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", EVERY)
+@walk("target", TARGETS)
+@walk("name", EVERY)
 def test_kernels_are_those_that_the_text_defines(name: str, target: str) -> None:
     made = translate(EVERY[name](), TARGETS[target], verify=True)
     names = defined(made)
@@ -158,8 +159,8 @@ def test_kernels_that_differ_in_a_number_are_two() -> None:
 # ---- what is compiled names nobody's files
 
 
-@pytest.mark.parametrize("target", [C, CUDA], ids=["c", "cuda"])
-@pytest.mark.parametrize("name", EVERY)
+@walk("target", [C, CUDA], ids=["c", "cuda"])
+@walk("name", EVERY)
 def test_only_the_annotated_text_names_files(name: str, target: Target) -> None:
     bare = body_of(written(EVERY[name](), target).source)
     annotated = body_of(written(EVERY[name](), replace(target, annotated=True)).source)

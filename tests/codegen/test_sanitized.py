@@ -12,10 +12,11 @@ from gradc.tracer.dtypes import DTYPES
 from hypothesis import settings
 
 FLAGS = (
-    *("-O0", "-g", "-fsanitize=address,undefined,float-cast-overflow"),
+    *("-O2", "-g1", "-fsanitize=address,undefined,float-cast-overflow"),
     *("-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
 )
-EXAMPLES = 12
+DEEP = settings().max_examples > settings.get_profile("quick").max_examples
+EXAMPLES = 200 if DEEP else 12
 
 PREPARE = f"""
 import numpy as np
@@ -24,6 +25,8 @@ from graphs.compiled import Compiled, sample
 compiled.WARNINGS = {FLAGS!r}
 if "clang" in compiled.find_toolchain().version:
     compiled.WARNINGS += ("-shared-libasan",)  # what a library needs is not in the program
+from gradc.runtime import support
+support.find_toolchain = compiled.strict_toolchain  # its threads and products as well
 """
 RANDOM = f"""
 from graphs.arbitrary import graphs
@@ -57,7 +60,6 @@ SCRIPTS = {"random graphs": RANDOM, "known graphs": KNOWN} | {
     f"operators of {name}": OPERATORS.format(dtypes=(name,)) for name in DTYPES
 }
 QUICK = ("random graphs", "known graphs", "operators of int64", "operators of float64")
-DEEP = settings().max_examples > settings.get_profile("quick").max_examples
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from gradc.tracer.text import show
 from graphs.build import graph_of
 from graphs.compiled import Array, sample
 from graphs.named import EVERY
+from walk import walk
 
 SPECIAL = special_values(float64)
 X = leaf(0, (len(SPECIAL),))
@@ -139,7 +140,7 @@ def special_arrays(graph: Graph) -> list[Array]:
 # ---- rules
 
 
-@pytest.mark.parametrize("name", REWRITTEN)
+@walk("name", REWRITTEN)
 def test_rule(name: str) -> None:
     both = graph_of(*REWRITTEN[name])
     given, expected = (replace(both, outputs=(output,)) for output in both.outputs)
@@ -307,7 +308,7 @@ FOLDED = sorted(
 )
 
 
-@pytest.mark.parametrize("op", FOLDED)
+@walk("op", FOLDED)
 def test_operators_on_constants_become_what_they_give_on_values(op: str) -> None:
     """Folding goes through the reference, in the type in which the operator computes."""
     for case in special_cases(op):

@@ -42,11 +42,12 @@ from graphs.compiled import body_of, written
 from graphs.evaluate import evaluated, points
 from hypothesis import given
 from hypothesis import strategies as st
+from walk import walk
 
 # ---- literals
 
 
-@pytest.mark.parametrize(
+@walk(
     ("text", "dtype", "expected"),
     [
         ("0.0", float64, "0.0"),
@@ -252,8 +253,8 @@ def test_a_place_of_run_time_is_widened() -> None:
 REDUCTIONS = [op for op in OPS.values() if isinstance(op, Reduction)]
 
 
-@pytest.mark.parametrize("op", REDUCTIONS, ids=str)
-@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+@walk("op", REDUCTIONS, ids=str)
+@walk("dtype", DTYPES.values(), ids=str)
 def test_the_neutral_value_is_neutral(op: Reduction, dtype: DType) -> None:
     """The ends of a type are its own: -2147483648 for the largest of int32, -inf for floats."""
     if op.operand(dtype) is not dtype:

@@ -15,6 +15,7 @@ from gradc.tracer.ops import movement, reduction
 from gradc.tracer.ops.kinds import cast_to
 from graphs.build import graph_of
 from graphs.compiled import Compiled, body_of, sample, written
+from walk import walk
 
 
 def turned(x: Node) -> Node:
@@ -42,7 +43,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@walk("shape", SHAPES)
 def test_transposes(shape: tuple[int, int]) -> None:
     graph = graph_of(turned(leaf(0, shape, float32)) * 3.0)
     tiled = (1, COLUMNS if shape[0] > WHOLE else shape[0])

@@ -30,6 +30,7 @@ from gradc.tracer.ops import OPS, contraction, movement, reduction
 from gradc.tracer.ops import elementwise as e
 from graphs.build import composed, graph_of
 from graphs.named import EVERY, LARGER
+from walk import walk
 
 from gradc import functional as F
 
@@ -40,13 +41,13 @@ i, j = of_axis(A), of_axis(B)
 # ---- sound programs
 
 
-@pytest.mark.parametrize("target", [C, CUDA], ids=["c", "cuda"])
-@pytest.mark.parametrize("name", EVERY)
+@walk("target", [C, CUDA], ids=["c", "cuda"])
+@walk("name", EVERY)
 def test_known_graphs_are_sound(name: str, target: Target) -> None:
     translate(EVERY[name](), target, verify=True)
 
 
-@pytest.mark.parametrize("name", sorted(OPS))
+@walk("name", sorted(OPS))
 def test_every_operator_is_sound(name: str) -> None:
     listed: list[Case] = [case for case in cases() if case.op == name]
     for case in listed:
@@ -238,7 +239,7 @@ FAULTS: dict[str, tuple[Graph, Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@walk("name", FAULTS)
 def test_a_fault_is_found(name: str) -> None:
     graph, change, message = FAULTS[name]
     program = program_of(graph, C)

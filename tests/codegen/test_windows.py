@@ -18,6 +18,7 @@ from gradc.tracer.interpret import interpret
 from gradc.tracer.ops import contraction, movement, reduction, window
 from graphs.build import composed, graph_of, with_gradients
 from graphs.compiled import sample
+from walk import walk
 
 from gradc import functional as F
 
@@ -67,8 +68,8 @@ def test_windows_of_what_was_reshaped_have_other_axes() -> None:
         np.testing.assert_allclose(a, b, 1e-11, 1e-12)
 
 
-@pytest.mark.parametrize("padding", [0, 1, 2])
-@pytest.mark.parametrize(
+@walk("padding", [0, 1, 2])
+@walk(
     ("span", "strides"),
     [
         *(((2, 3), (2, 2)), ((3, 3), (2, 2)), ((4, 5), (2, 2)), ((7, 2), (2, 1))),

@@ -21,6 +21,7 @@ from gradc.tracer.interpret import interpret
 from gradc.tracer.ir import Node
 from gradc.tracer.ops import OPS, contraction, indexing, movement, reduction, sources
 from gradc.tracer.ops import elementwise as e
+from walk import walk
 
 INF, NAN = math.inf, math.nan
 STEP = 1e-6
@@ -123,7 +124,7 @@ def test_every_operator_has_a_derivative_or_a_reason() -> None:
     assert {case.op for case in DIFFERENTIABLE} == set(OPS) - without
 
 
-@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
+@walk("case", DIFFERENTIABLE, ids=str)
 def test_first_derivative(case: Case) -> None:
     leaves, y, seed, arrays, floats = with_seed(case)
     made = gradients([y], [seed], [leaves[k] for k in floats])
@@ -136,7 +137,7 @@ def test_first_derivative(case: Case) -> None:
     check_by_differences(Program.of([y]), [arrays[-1]], slopes, arrays, floats, rng)
 
 
-@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
+@walk("case", DIFFERENTIABLE, ids=str)
 def test_second_derivative(case: Case) -> None:
     """The first derivative is differentiated, with respect to the inputs and to its seed."""
     leaves, y, seed, arrays, floats = with_seed(case)
@@ -151,7 +152,7 @@ def test_second_derivative(case: Case) -> None:
     check_by_differences(Program.of(first), weights, slopes, everything, slots, rng)
 
 
-@pytest.mark.parametrize(
+@walk(
     "case",
     [case for case in ORDINARY if case.op in CONSTANT and case.leaves()[0].type.size],
     ids=str,
@@ -168,7 +169,7 @@ def _is_linear(case: Case) -> bool:
     return case.op in LINEAR and "1.0" not in case.attrs
 
 
-@pytest.mark.parametrize("case", [case for case in DIFFERENTIABLE if _is_linear(case)], ids=str)
+@walk("case", [case for case in DIFFERENTIABLE if _is_linear(case)], ids=str)
 def test_dot_products_of_linear_operators(case: Case) -> None:
     """<J v, w> = <v, J' w>, to the last digits: J v is the operator itself."""
     leaves, y, seed, arrays, floats = with_seed(case)
@@ -272,9 +273,7 @@ KINKS: list[tuple[str, Function, tuple[float, ...], list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("function", "points", "expected"), [row[1:] for row in KINKS], ids=[row[0] for row in KINKS]
-)
+@walk(("function", "points", "expected"), [row[1:] for row in KINKS], ids=[row[0] for row in KINKS])
 def test_convention_at_a_kink(
     function: Function, points: tuple[float, ...], expected: list[float]
 ) -> None:
@@ -335,7 +334,7 @@ POINTS: list[tuple[str, Function, float, list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@walk(
     ("function", "point", "expected"), [row[1:] for row in POINTS], ids=[row[0] for row in POINTS]
 )
 def test_derivatives_of_higher_order(
@@ -392,7 +391,7 @@ def test_derivative_of_a_product_is_that_of_the_others(line: list[float]) -> Non
     np.testing.assert_allclose(found, _products_of_others(np.array(line)), rtol=1e-14)
 
 
-@pytest.mark.parametrize("line", [[0.0, 3, 0, 2], [0.0, 0, 0], [2.0, 5, 0], [1.0, 2, 3]])
+@walk("line", [[0.0, 3, 0, 2], [0.0, 0, 0], [2.0, 5, 0], [1.0, 2, 3]])
 def test_second_derivative_of_a_product(line: list[float]) -> None:
     """The Hessian's element (i, j) is the product of all but i and j; its diagonal is 0."""
     x, n = leaf(0, (len(line),)), len(line)

@@ -30,6 +30,7 @@ from gradc.tracer.ir import Op, node
 from gradc.tracer.ops import MODULES, OPS, sources
 from gradc.tracer.ops import elementwise as e
 from gradc.tracer.ops.kinds import Cast, Elementwise, Gather, Movement, Reduction, Scan, Scatter
+from walk import walk
 
 INF, NAN = math.inf, math.nan
 FLOATS = (float16, bfloat16, float32, float64)
@@ -99,7 +100,7 @@ def test_every_elementwise_record_is_found_under_one_name() -> None:
 # ---- type rules and values
 
 
-@pytest.mark.parametrize("case", cases(), ids=str)
+@walk("case", cases(), ids=str)
 def test_type_rule_is_the_references_shape_and_dtype(case: Case) -> None:
     made = case.build(case.leaves())
     if made.op in (sources.input_, sources.scalar):
@@ -144,7 +145,7 @@ def _has_oracle(case: Case) -> bool:
     return not case.special or not case.dtype.is_float or case.op in oracle.TOTAL
 
 
-@pytest.mark.parametrize("case", [case for case in cases() if _has_oracle(case)], ids=str)
+@walk("case", [case for case in cases() if _has_oracle(case)], ids=str)
 def test_value_is_that_of_plain_python(case: Case) -> None:
     found, expected = value_of(case), _expected(case)
     dtype = case.build(case.leaves()).dtype
@@ -276,8 +277,8 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=repr)
-@pytest.mark.parametrize(("name", "operands", "expected"), WRITTEN, ids=str)
+@walk("dtype", FLOATS, ids=repr)
+@walk(("name", "operands", "expected"), WRITTEN, ids=str)
 def test_special_value(
     name: str, operands: tuple[float, ...], expected: float, dtype: DType
 ) -> None:
@@ -315,8 +316,8 @@ def test_power_at_special_values(x: float, exponent: str, expected: float) -> No
 # ---- reductions beside NaN
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=repr)
-@pytest.mark.parametrize(
+@walk("dtype", FLOATS, ids=repr)
+@walk(
     ("name", "expected"),
     [
         ("max", [NAN, INF, 1]),
@@ -359,8 +360,8 @@ def test_float16_is_summed_wider_than_it_is_stored() -> None:
 EXACT = ("floordiv", "mod", "pow", "add", "mul", "shift_left", "shift_right")
 
 
-@pytest.mark.parametrize("name", EXACT)
-@pytest.mark.parametrize("dtype", [uint8, int8, int16, int32, int64], ids=repr)
+@walk("name", EXACT)
+@walk("dtype", [uint8, int8, int16, int32, int64], ids=repr)
 def test_integers_at_the_ends_of_their_range(name: str, dtype: DType) -> None:
     """Division by zero gives zero, and the least integer by -1 wraps to itself."""
     ends = special_values(dtype)
@@ -393,8 +394,8 @@ def test_known_integer_values() -> None:
 # ---- casts
 
 
-@pytest.mark.parametrize("source", [float16, bfloat16, float32, float64], ids=repr)
-@pytest.mark.parametrize(
+@walk("source", [float16, bfloat16, float32, float64], ids=repr)
+@walk(
     ("value", "target", "expected"),
     [
         (-2.75, int32, -2),

@@ -36,6 +36,7 @@ from gradc.tracer.ops import OPS, indexing
 from graphs.build import graph_of
 from graphs.named import LARGER, NAMED
 from graphs.spreads import INDEX_BOUND, TABLES
+from walk import walk
 
 NAMES = {**NAMED, **LARGER}
 FLOATS, INTS = (2.5, -1.0, 0.75, 0.9, 0.4), (7, 3)
@@ -180,7 +181,7 @@ def differences(target: Target, image: bytes, part: Rendered, case: Case) -> Non
         )
 
 
-@pytest.mark.parametrize("group", operators())
+@walk("group", operators())
 def test_operators_agree_with_the_interpreter(target: Target, group: str) -> None:
     listed = operators()[group]
     text, parts = rendered_together([case.graph() for case in listed])

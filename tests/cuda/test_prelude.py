@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cuda_stand_in.targets import Target, kernel_source
 from gradc.runtime.cuda_program import Launch
+from walk import walk
 
 ARITHMETIC = kernel_source("arithmetic")
 REDUCTIONS = kernel_source("reductions")
@@ -139,8 +140,8 @@ def nearest_bfloat16(x: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(x), np.uint16(0x7FC0), nearest)
 
 
-@pytest.mark.parametrize("threads", [32, 96, 256, 1024])
-@pytest.mark.parametrize("count", [1, 31, 1000])
+@walk("threads", [32, 96, 256, 1024])
+@walk("count", [1, 31, 1000])
 def test_block_reductions(target: Target, threads: int, count: int) -> None:
     x = np.random.default_rng(count).normal(size=count)
     launch = (1, 1, 1), (threads, 1, 1)

@@ -15,6 +15,7 @@ from gradc.runtime.cuda import CudaError
 from gradc.runtime.cuda_memory import DeviceMemory
 from gradc.runtime.cuda_program import Launch
 from gradc.runtime.cuda_stream import Stream
+from walk import walk
 
 ARITHMETIC = kernel_source("arithmetic")
 FAULTS = kernel_source("faults")
@@ -46,7 +47,7 @@ class TestValues:
         expected = [0.5 * each * (1 + erf(each / sqrt(2))) for each in x.tolist()]
         np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-6)
 
-    @pytest.mark.parametrize("shape", [(1, 1), (5, 100), (33, 32), (64, 7)])
+    @walk("shape", [(1, 1), (5, 100), (33, 32), (64, 7)])
     def test_row_sum_by_shuffles(self, target: Target, shape: tuple[int, int]) -> None:
         x, sums = RANDOM.normal(size=shape).astype(np.float32), np.zeros(shape[0], np.float32)
         launch = Launch("row_sum", (-(-shape[0] // 4), 1, 1), (128, 1, 1))

@@ -7,6 +7,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from walk import walk
 
 import gradc
 from gradc import functional as F
@@ -48,7 +49,7 @@ class TestOperands:
 class TestNames:
     """A name of MegEngine takes the arguments of MegEngine."""
 
-    @pytest.mark.parametrize(
+    @walk(
         ("function", "names"),
         [
             (F.sum, ("inp", "axis", "keepdims")),
@@ -131,7 +132,7 @@ class TestNames:
 
 
 class TestMessages:
-    @pytest.mark.parametrize(
+    @walk(
         ("use", "message"),
         [
             (lambda: F.exp("a"), "exp: expected a tensor"),

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from slopes import Checks, gradients, slope
+from walk import walk
 
 from gradc import functional as F
 from gradc import tensor
@@ -380,7 +381,7 @@ class TestEdges:
 A = tensor(I4)
 
 
-@pytest.mark.parametrize(
+@walk(
     ("use", "message"),
     [
         (lambda: F.conv2d(A, F.zeros((2, 4, 2, 2))), "4 channels"),

@@ -7,6 +7,7 @@ import pytest
 from gradc.runtime.compiling import CompilingEvaluator
 from gradc.tracer.evaluator import set_evaluator
 from gradc.tracer.recording import STATISTICS
+from walk import walk
 
 import gradc
 import gradc.functional as F
@@ -139,7 +140,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@walk("name", FUNCTIONS)
 def test_another_number_builds_nothing(name):
     function, expected = FUNCTIONS[name]
     x = gradc.tensor(X)
@@ -151,7 +152,7 @@ def test_another_number_builds_nothing(name):
         assert STATISTICS.prepared == 0 or turn == 0
 
 
-@pytest.mark.parametrize("name", [each for each in FUNCTIONS if each != "isclose"])
+@walk("name", [each for each in FUNCTIONS if each != "isclose"])
 def test_its_gradient_builds_nothing_either(name):
     function, _expected = FUNCTIONS[name]
     built = []
@@ -233,7 +234,7 @@ def test_compiled(dtype, tolerance):
 OPERANDS = [each for each in FUNCTIONS if each not in ("clip", "leaky_relu", "batch_norm")]
 
 
-@pytest.mark.parametrize("name", OPERANDS)
+@walk("name", OPERANDS)
 def test_tensors_are_operands(name):
     """The derivative by the number is that of the value, by central differences."""
     function, value = FUNCTIONS[name]

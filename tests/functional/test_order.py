@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from walk import walk
 
 import gradc
 import gradc.functional as F
@@ -36,9 +37,9 @@ def stable(x: np.ndarray, descending: bool) -> np.ndarray:
     return x.shape[1] - 1 - backwards[:, ::-1]
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("dtype", TYPES)
+@walk("descending", [False, True])
+@walk("ties", [False, True])
+@walk("dtype", TYPES)
 def test_argsort(dtype: str, ties: bool, descending: bool) -> None:
     for length in LENGTHS if dtype in THOROUGH else [17, 300]:
         x = lines(dtype, length, ties)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from walk import walk
 
 import gradc
 from gradc.autodiff import GradManager
@@ -58,9 +59,9 @@ def test_powers_of_zero(k, value, slope, second):
         assert (y.item(), found.item(), x.grad.item()) == (value, slope, second)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("zero", [0.0, -0.0])
-@pytest.mark.parametrize("k", [-1, -2, -2.0, -3, -3.0, -4, -5, -6])
+@walk("dtype", ["float32", "float64"])
+@walk("zero", [0.0, -0.0])
+@walk("k", [-1, -2, -2.0, -3, -3.0, -4, -5, -6])
 def test_negative_powers_of_zero(k, zero, dtype):
     """The derivatives number 0 to 3 are inf, with the sign of IEEE's pow and of their factor."""
     x = gradc.Parameter(np.array([zero], dtype))

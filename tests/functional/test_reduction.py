@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from slopes import Checks, gradients, slope
+from walk import walk
 
 from gradc import functional as F
 from gradc import tensor
@@ -174,8 +175,8 @@ class TestLongSums:
         "cumsum": (lambda x: F.cumsum(x, 0)[-1], lambda x: x.sum()),
     }
 
-    @pytest.mark.parametrize("values", [POSITIVE, MIXED], ids=["positive", "mixed"])
-    @pytest.mark.parametrize("case", SUMS.values(), ids=SUMS)
+    @walk("values", [POSITIVE, MIXED], ids=["positive", "mixed"])
+    @walk("case", SUMS.values(), ids=SUMS)
     def test_relative_error(self, values, case):
         function, expected = case
         exact = expected(values.astype(np.float64))

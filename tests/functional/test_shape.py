@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from slopes import Checks
+from walk import walk
 
 from gradc import functional as F
 from gradc import tensor
@@ -151,7 +152,7 @@ class TestEdges:
         assert got.tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
 
 
-@pytest.mark.parametrize(
+@walk(
     ("use", "message"),
     [
         (lambda: F.pad(tensor(A), (1, 2)), "a pair"),

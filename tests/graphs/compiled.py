@@ -81,7 +81,7 @@ class Compiled:
     ) -> list[Array]:
         """The outputs on `arrays`, which must not change meanwhile."""
         program = self.made.program
-        inputs = [np.ascontiguousarray(each).reshape(np.shape(each)) for each in arrays]
+        inputs = [_handed_over(each) for each in arrays]
         before = [each.copy() for each in inputs]
         outputs = [_unwritten(memory.nbytes) for memory in program.outputs]
         arena = _unwritten(self.made.plan.nbytes)
@@ -106,6 +106,18 @@ class Compiled:
         numbers = FFI.new("double[]", list(floats) or [0.0])
         whole = FFI.new("int64_t[]", list(ints) or [0])
         return self._run(table, numbers, whole, runtime(GEMMS.values()), error), error
+
+
+def _handed_over(array: Array) -> Array:
+    """`array` in memory as a user may hand it over: aligned to its elements and to no more.
+
+    It ends where the block of memory ends, so that sanitizers see what is read behind it.
+    """
+    array = np.asarray(array)
+    block = np.empty(array.itemsize + array.nbytes, np.uint8)
+    made = block[array.itemsize :].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
 
 
 def _unwritten(nbytes: int) -> Array:

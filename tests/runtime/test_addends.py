@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 from gradc.runtime.library import FFI
 from gradc.runtime.support import get_num_threads, runtime, set_num_threads
+from walk import walk
 
 Array = npt.NDArray[Any]
 KIND = {np.float32: ("sgemm", "float *"), np.float64: ("dgemm", "double *")}
@@ -56,8 +57,8 @@ def check(table: Any, real: Any, sizes: tuple[int, int, int], forms: tuple[int, 
 
 
 @REAL
-@pytest.mark.parametrize("forms", list(itertools.product((0, 1), repeat=3)))
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@walk("forms", list(itertools.product((0, 1), repeat=3)))
+@walk("sizes", SIZES, ids=str)
 def test_products_are_added(table: Any, real: Any, sizes: Any, forms: Any) -> None:
     check(table, real, sizes, forms)
 

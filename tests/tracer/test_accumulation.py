@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gradc.tracer.errors import BoundsError
 from gradc.tracer.recording import THREAD
+from walk import walk
 
 import gradc.functional as F
 import gradc.optimizer as optim
@@ -172,8 +173,8 @@ FAILURES = [
 
 
 class TestFailures:
-    @pytest.mark.parametrize("before", [False, True])
-    @pytest.mark.parametrize("failure", FAILURES)
+    @walk("before", [False, True])
+    @walk("failure", FAILURES)
     def test_gradients_are_as_before_what_failed(self, failure, before):
         nested = Nested(before)
         with pytest.raises((ZeroDivisionError, KeyboardInterrupt, BoundsError)), nested.outer:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gradc.tracer.buffer import ALIGNMENT, POOL, Buffer, Pool
 from gradc.tracer.dtypes import DTYPES, DType, float32, float64, uint8
+from walk import walk
 
 
 @pytest.fixture(autouse=True)
@@ -11,8 +12,8 @@ def _empty_pool() -> None:
     POOL.clear()
 
 
-@pytest.mark.parametrize("dtype", DTYPES.values(), ids=repr)
-@pytest.mark.parametrize("shape", [(2, 3), (), (0, 3), (3, 0)], ids=str)
+@walk("dtype", DTYPES.values(), ids=repr)
+@walk("shape", [(2, 3), (), (0, 3), (3, 0)], ids=str)
 def test_elements_are_copied(dtype: DType, shape: tuple[int, ...]) -> None:
     given = np.arange(np.prod(shape), dtype=int).reshape(shape).astype(dtype.storage)
     buffer = Buffer.copied(given)

@@ -25,6 +25,7 @@ from gradc.tracer.dtypes import (
     uint8,
 )
 from gradc.tracer.errors import DTypeError
+from walk import walk
 
 
 @pytest.fixture
@@ -80,8 +81,8 @@ def test_promotion(a: DType, b: DType, expected: DType) -> None:
     assert promote(b, a) is expected
 
 
-@pytest.mark.parametrize("a", DTYPES.values(), ids=repr)
-@pytest.mark.parametrize("b", DTYPES.values(), ids=repr)
+@walk("a", DTYPES.values(), ids=repr)
+@walk("b", DTYPES.values(), ids=repr)
 def test_promotion_of_a_promotion_is_itself(a: DType, b: DType) -> None:
     common = promote(a, b)
     assert promote(common, a) is common

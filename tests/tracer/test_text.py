@@ -11,6 +11,7 @@ from gradc.tracer.ir import Node
 from gradc.tracer.ops import OPS, movement, reduction
 from gradc.tracer.ops import elementwise as e
 from gradc.tracer.text import ParseError, digest, parse, show, taken_text
+from walk import walk
 
 Function = Callable[[Node], Node]
 
@@ -40,7 +41,7 @@ def test_text_is_read_back_as_the_same_graph() -> None:
 COMPILED = [case for case in cases() if OPS[case.op].kind != "marker"]
 
 
-@pytest.mark.parametrize("case", COMPILED, ids=str)
+@walk("case", COMPILED, ids=str)
 def test_round_trip(case: Case) -> None:
     graph = case.graph()
     assert parse(show(graph)) == graph

@@ -5,6 +5,7 @@ from gradc.tracer.dtypes import bool_, float32, float64, int32, uint8
 from gradc.tracer.errors import DTypeError, ShapeError
 from gradc.tracer.ir import node
 from gradc.tracer.ops import movement
+from walk import walk
 
 X = np.arange(24.0).reshape(2, 3, 4)
 
@@ -72,9 +73,9 @@ def test_broadcast_to_what_does_not_fit(shape: tuple[int, ...], target: tuple[in
         movement.broadcast(leaf(0, shape), target)
 
 
-@pytest.mark.parametrize("start", [None, 0, 1, 4, 5, 9, -1, -5, -9])
-@pytest.mark.parametrize("stop", [None, 0, 2, 5, 9, -1, -9])
-@pytest.mark.parametrize("step", [1, 2, 4, 9, -1, -2, -9])
+@walk("start", [None, 0, 1, 4, 5, 9, -1, -5, -9])
+@walk("stop", [None, 0, 2, 5, 9, -1, -9])
+@walk("step", [1, 2, 4, 9, -1, -2, -9])
 def test_slices_are_pythons(start: int | None, stop: int | None, step: int) -> None:
     x = np.arange(10.0).reshape(2, 5)
     made = movement.slice_(leaf(0, (2, 5)), 1, start, stop, step)
