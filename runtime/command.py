@@ -19,6 +19,8 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
 
+from ..tracer.locks import brief_lock
+
 if TYPE_CHECKING:
     import subprocess
 
@@ -28,6 +30,10 @@ GUARDED = (
 )
 SHELL = "/bin/sh"
 LAST_WAIT = 0.3  # seconds at the end of the process for threads whose commands were ended
+
+STARTING = brief_lock()
+"""Held while a command is started: the child of a fork would keep the ends of its pipes, and who
+waits for all that the command says would wait for that child."""
 
 _groups: set[int] = set()  # sessions of the commands that run now
 _ends: set[int] = set()  # our ends of the pipes of their guards
@@ -64,17 +70,18 @@ def run_command(
         raise FileNotFoundError(2, os.strerror(2), line[0])
     guarded = (SHELL, "-c", GUARDED, "gradc") if os.access(SHELL, os.X_OK) else ()
     with _guard() as end:
-        process = subprocess.Popen(
-            [*guarded, program, *line[1:]],
-            cwd=folder,
-            env={**os.environ, "PATH": search_path(), "LC_ALL": "C", **environment},
-            stdin=end,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        with STARTING:
+            process = subprocess.Popen(
+                [*guarded, program, *line[1:]],
+                cwd=folder,
+                env={**os.environ, "PATH": search_path(), "LC_ALL": "C", **environment},
+                stdin=end,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
         _groups.add(process.pid)
         try:
             said, errors = process.communicate(timeout=timeout)
@@ -89,8 +96,9 @@ def run_command(
 @contextmanager
 def _guard() -> Iterator[int]:
     """The reading end of a pipe that ends with this block, or with this process."""
-    theirs, ours = os.pipe()
-    _ends.add(ours)
+    with STARTING:
+        theirs, ours = os.pipe()
+        _ends.add(ours)
     try:
         yield theirs
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sys import getrefcount
 from typing import Any
 
-from ..tracer.buffer import Buffer, rounded
+from ..tracer.buffer import RESERVES, Buffer, rounded
 from ..tracer.errors import located
 from ..tracer.graph import Graph
 from ..tracer.interpret import out_of_range
@@ -20,6 +20,10 @@ from .support import runtime
 
 SMALL = 1 << 16
 """Programs that write no more bytes, results and scratch memory, do so in the same places again."""
+
+KEPT_BYTES = 16 << 20
+"""What all programs together keep for that: two sets each of 128 of the largest, or of ten thousand
+that write 800 bytes."""
 
 _pointer: Any = Buffer.__dict__["pointer"].__get__
 _owned: Any = Buffer.__dict__["_owned"].__get__
@@ -71,9 +75,13 @@ class _Frame:
         written = self.written
         return [*map(getrefcount, written)] == self._alone and all(map(_owned, written))
 
-    def renew(self, sizes: Sequence[int]) -> None:
-        """Write to buffers of these `sizes`, those of before unless somebody else holds them."""
+    def renew(self, sizes: Sequence[int]) -> bool:
+        """Write to buffers of these `sizes`, those of before unless somebody else holds them.
+
+        Tells whether there were none before.
+        """
         written, counts = self.written, [*map(getrefcount, self.written)]
+        is_first = not written
         if written:
             for place, each in enumerate(counts):
                 if each != ALONE or not written[place]._owned:
@@ -83,6 +91,37 @@ class _Frame:
             self._alone = [ALONE] * len(sizes)
         end = self._begin + len(sizes)
         self._pointers[self._begin : end] = [*map(_pointer, self.written)]
+        return is_first
+
+
+class _Kept:
+    """What programs keep to write to again; those that began earliest let go for the others."""
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[weakref.ref[Program], int]] = deque()
+        self.nbytes = 0
+
+    def add(self, program: Program, nbytes: int) -> None:
+        """Note that `program` keeps one more set of results."""
+        self._queue.append((weakref.ref(program), nbytes))
+        self.nbytes += nbytes
+        self.shrink(KEPT_BYTES)
+
+    def shrink(self, limit: int = 0) -> None:
+        """Let programs let go until they keep at most `limit` bytes."""
+        while self.nbytes > limit:
+            try:
+                found, nbytes = self._queue.popleft()
+            except IndexError:  # another thread was faster
+                return
+            self.nbytes -= nbytes
+            program = found()
+            if program is not None:
+                program.let_go()
+
+
+KEPT = _Kept()
+RESERVES.insert(0, KEPT.shrink)  # before the pool is emptied, into which this goes
 
 
 class Program:
@@ -150,8 +189,13 @@ class Program:
                     return frame
         except IndexError:
             frame = _Frame(self._manifest)
-        frame.renew(self._sizes)
+        if frame.renew(self._sizes) and self._keeps:
+            KEPT.add(self, sum(self._sizes))
         return frame
+
+    def let_go(self) -> None:
+        """Keep no results to write to again; calls that run now are not concerned."""
+        self._frames.clear()
 
     def _fault(self, error: Any) -> Exception:
         place = self._manifest.checks[error.node]

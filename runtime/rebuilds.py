@@ -14,7 +14,7 @@ from typing import Any
 
 from ..tracer.errors import Origin, users_frame
 from ..tracer.graph import Graph
-from ..tracer.ir import Node, Shape
+from ..tracer.ir import InternTable, Node, Shape
 from ..tracer.locks import new_lock
 from ..tracer.ops import sources
 from ..tracer.recording import THREAD
@@ -22,6 +22,9 @@ from ..tracer.text import digest
 
 MANY = 12
 """So many programs in a row are no warming up."""
+
+KEPT_NODES = 200_000
+"""How many nodes the last graphs of all lines may have in a generation."""
 
 
 class RebuildWarning(UserWarning):
@@ -60,7 +63,7 @@ class Rebuilds:
 
     def __init__(self) -> None:
         self._lock = new_lock()
-        self._lines: dict[tuple[str, int], _Line] = {}
+        self._lines = InternTable(KEPT_NODES, lambda line: 100 + len(line.graph.order))
 
     def note(self, graph: Graph) -> None:
         """Note that `graph` is about to be built; warn where that has happened too often."""
@@ -69,8 +72,10 @@ class Rebuilds:
             return
         made_by = frozenset(_lines(graph))
         with self._lock:
-            line = self._lines.setdefault((origin.file, origin.line), _Line(graph, made_by))
+            place = (origin.file, origin.line)
+            line = self._lines.get(place) or _Line(graph, made_by)
             before = line.add(graph, made_by)
+            self._lines.replace(place, line)  # it weighs what its last graph does
         if before is not None:
             warnings.warn_explicit(
                 f"{origin} has built {MANY} programs in a row, each for itself: "

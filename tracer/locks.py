@@ -23,7 +23,14 @@ _repairs: list[Callable[[], object]] = []
 
 def new_lock() -> Any:
     """A lock that is free in children, unless the thread that forked holds it."""
-    lock = Lock()
+    return adopted(Lock())
+
+
+def adopted(lock: Any) -> Any:
+    """The `lock`, which somebody else has made for what we use, as one of ours.
+
+    One that does not know who holds it must not be held where users' code runs.
+    """
     key = id(lock)
     _made[key] = ref(lock, lambda _: _made.pop(key, None))
     return lock
@@ -61,7 +68,7 @@ def in_child() -> None:
     """Free what other threads held, and make right what they were doing."""
     for found in list(_made.values()):
         lock = found()
-        if lock is not None and not lock._is_owned():
+        if lock is not None and not getattr(lock, "_is_owned", bool)():
             lock._at_fork_reinit()
     for lock in reversed(_brief):
         lock.release()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .tracer.action import Action
 from .tracer.errors import located
-from .tracer.locks import new_lock
+from .tracer.locks import adopted, new_lock
 from .tracer.recording import THREAD
 from .tracer.tensor import Tensor
 from .tracer.value import waiting
@@ -69,6 +69,7 @@ class Generator:
         with self._lock:
             if self._host is None:
                 self._host = np.random.default_rng(self._settled_seed() % WORD)
+                adopted(self._host.bit_generator.lock)
             return self._host
 
     def _settled_seed(self) -> int:

@@ -30,6 +30,9 @@ MANY = 8
 KEPT = 64
 """So many traces are kept for one object, those that were used last."""
 
+MOST_KINDS = 1024
+"""Of so many types of arguments is counted how often they were traced."""
+
 UNUSED = 64
 """So many objects may be met whose traces were never replayed; those of others are not traced."""
 
@@ -151,7 +154,7 @@ class Traces:
 
     def _searched(self, call: Call, args: Any, kwargs: Any) -> Any:
         """The result by an older trace; without one that fits, the function is traced."""
-        reason = ""
+        reason, known = "", self._traced
         for number, variant in reversed(list(self._variants.items())):
             if variant.key != call.key:
                 continue
@@ -167,7 +170,7 @@ class Traces:
                 names = tensor_names(self.function, args, kwargs)
                 found = self._stale(variant, call, others, names)
             reason = reason or found or ""
-        return self._new(call, args, kwargs, reason)
+        return self._new(call, args, kwargs, reason, known)
 
     def _stale(self, variant: Variant, call: Call, others: Others, names: dict[int, str]) -> str:
         """In words, why the replay of a variant that fits otherwise is stale."""
@@ -220,7 +223,12 @@ class Traces:
         before = self._variants if self._owner else self._tally.traced
         return self._tally.frozen or (self._tally.once and bool(before))
 
-    def _new(self, call: Call, args: Any, kwargs: Any, reason: str) -> Any:
+    def _new(self, call: Call, args: Any, kwargs: Any, reason: str, known: int) -> Any:
+        """Trace the function, unless another thread has done so: there were `known` traces."""
+        with self._lock:
+            is_late = self._traced != known
+        if is_late:
+            return self._searched(call, args, kwargs)
         told = described(self.function, args, kwargs)
         if self._tally.traced:
             before = self._tally.told
@@ -238,13 +246,17 @@ class Traces:
                 self._warn(reason)
             return self.function(*args, **kwargs)
         with self._lock:
+            if self._traced != known:
+                return self._searched(call, args, kwargs)
             self._tally.told = told
-            self._kinds[kinds] += 1
             self._tally.unused += not self._traced
             self._tally.traced += 1
             self._traced += 1
             self._tally.count(f"traced: {reason}")
             result, variant = self._recorded(call, args, kwargs)
+            self._kinds[kinds] += 1  # one that fails is no trace that was of no use
+            while len(self._kinds) > MOST_KINDS:
+                self._kinds.pop(next(iter(self._kinds)))
             self._variants[next(_numbers)] = variant
             if len(self._variants) > KEPT:
                 self._variants.popitem(last=False)

@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from contract.compute import leaf
+from gradc.runtime import program as program_module
 from gradc.runtime.compiling import load_program
-from gradc.runtime.program import SMALL, Program
-from gradc.tracer.buffer import Buffer
+from gradc.runtime.program import KEPT, SMALL, Program
+from gradc.tracer.buffer import Buffer, give_back, rounded
 from gradc.tracer.dtypes import float32
 from graphs.build import graph_of
 
@@ -94,3 +95,29 @@ def test_threads_do_not_write_to_each_other(size: int) -> None:
     for each in threads:
         each.join()
     assert faults == []
+
+
+def test_programs_together_keep_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each keeps two sets of two results; of four programs the limit has room for two."""
+    KEPT.shrink()
+    programs = [program_of(size) for size in (1000, 1001, 1002, 1003)]
+    each = 2 * 2 * rounded(4000)
+    monkeypatch.setattr(program_module, "KEPT_BYTES", 2 * each)
+    one = {size: full(size, 1) for size in (1000, 1001, 1002, 1003)}
+
+    def kept() -> list[bool]:
+        return [bool(program._frames) for program in programs]
+
+    for program, size in zip(programs, one, strict=True):
+        for k in range(5):
+            made, _ = program([full(size, k), one[size]], [], [])
+            assert value(made, size) == 2 * k + 1
+            assert program_module.KEPT.nbytes <= 2 * each
+    assert kept() == [False, False, True, True]
+    made, _ = programs[0]([one[1000], one[1000]], [], [])  # goes on as before
+    assert value(made, 1000) == 3
+    give_back()
+    assert kept() == [False] * 4
+    assert KEPT.nbytes == 0
+    made, _ = programs[3]([one[1003], one[1003]], [], [])
+    assert value(made, 1003) == 3
