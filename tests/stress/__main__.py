@@ -22,8 +22,9 @@ from typing import Any
 
 from stress.workers import WORKERS, Shared
 
-STUCK = 120.0
-"""Seconds after which a worker that has not got on is stuck; to build a program takes a few."""
+STUCK = 270.0
+"""Seconds after which a worker that has not got on is stuck; to build a program takes a few, on a
+busy machine a minute."""
 
 
 class Run:

@@ -25,7 +25,7 @@ from gradc.autodiff import GradManager
 
 Turn = Callable[[], object]
 
-CHILD_SECONDS = 90
+CHILD_SECONDS = 240
 """After which a child of a fork counts as one that waits for ever."""
 
 WIDTH = 6
