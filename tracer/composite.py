@@ -242,7 +242,12 @@ class _General:
             else:
                 nodes.append(self._operand(recording, len(nodes) + 1, value, like))
         key = (self.function, *[_told_apart(each) for each in nodes])
-        made = recording.memo.young.get(key)
+        try:
+            made = recording.memo.young.get(key)
+        except TypeError:  # no part of a program can change
+            odd = next((each for each in nodes if type(each).__hash__ is None), nodes)
+            beside = f"{name}: expected numbers, texts and types beside tensors"
+            raise TypeError(located(f"{beside}, found {odd!r:.60}")) from None
         if made is None:
             made = recording.first(key, self._labelled, nodes)
         return _tensors(made, recording)

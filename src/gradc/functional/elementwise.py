@@ -10,9 +10,12 @@ import numpy as np
 
 from ..tracer.composite import Number, composite, weakly
 from ..tracer.dtypes import DType, bfloat16, promote
+from ..tracer.errors import DTypeError, located
 from ..tracer.ir import Node, Op
+from ..tracer.operand import NESTED
 from ..tracer.ops import elementwise as e
 from ..tracer.ops.sources import constant_like, constant_of, number_in
+from ..tracer.recording import Numbers
 from ..tracer.tensor import Tensor
 from ..tracer.weak import Weak, from_above, from_below
 
@@ -219,6 +222,10 @@ def pow(x: Any, y: Any) -> Tensor:
     A number y is read when a program runs, but for small whole ones, which become products, and
     roots.
     """
+    for each in (x, y):
+        if not isinstance(each, (Tensor, *NESTED, *Numbers)):
+            expected = "expected a tensor, an array or a number"
+            raise DTypeError(located(f"pow: {expected}, found {each!r:.60}"))
     made: Tensor = (x if isinstance(x, Tensor) or isinstance(y, Tensor) else Tensor(x)) ** y
     return made
 

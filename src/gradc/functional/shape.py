@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tracer.arguments import WHOLES
 from ..tracer.composite import Nodes, composite, static
 from ..tracer.dtypes import promote
 from ..tracer.errors import ShapeError, located
@@ -218,6 +219,7 @@ def repeat(inp: Any, repeats: Any, axis: int | None = None) -> Tensor:
     if isinstance(counts, int):
         once: Tensor = _repeat(inp, counts, axis)
         return once
+    WHOLES.check("repeat", "repeats", counts)
     x = inp if isinstance(inp, Tensor) else Tensor(inp)
     x, along = (x.flatten(), 0) if axis is None else (x, normalized_axis("repeat", axis, x.ndim))
     if len(counts) != x.shape[along] or any(count < 0 for count in counts):
