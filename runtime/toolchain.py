@@ -224,7 +224,7 @@ def _accepted_flags(command: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[
     plain = _try(command, REQUIRED, NOTHING)
     if plain.returncode:
         named, said = " ".join(command), plain.stderr.strip()
-        if CPLUSPLUS in said:
+        if CPLUSPLUS in said + _try(command, ("-E",), NOTHING).stderr:  # clang stops at -std
             raise CompilerNotFoundError(
                 f"{named} compiles C++, and gradc needs a C compiler: let CC name one, such as gcc"
             )
@@ -247,7 +247,10 @@ def _try(command: Sequence[str], flags: Sequence[str], source: str) -> Any:
 
     with TemporaryDirectory(prefix="gradc-") as folder:
         Path(folder, "probe.c").write_text(source, encoding="ascii")
-        return _run([*command, *flags, "-o", "probe.so", "probe.c", *LIBRARIES], folder)
+        result = _run([*command, *flags, "-o", "probe.so", "probe.c", *LIBRARIES], folder)
+        if result.returncode == 0 and not Path(folder, "probe.so").exists():
+            raise CompilerNotFoundError(f"{' '.join(command)} does not work: it makes no library")
+        return result
 
 
 def _ask(command: tuple[str, ...], option: str) -> str:

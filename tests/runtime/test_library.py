@@ -4,14 +4,17 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gradc.runtime import interface
+from gradc.runtime import library as library_module
 from gradc.runtime.build import build
-from gradc.runtime.cache import open_cache
+from gradc.runtime.cache import Cache, open_cache
 from gradc.runtime.library import FFI, LibraryError, find_symbol, load_function, open_library
 from gradc.runtime.toolchain import find_toolchain
 
@@ -96,3 +99,46 @@ def test_calls_let_other_threads_run() -> None:
     for thread in threads:
         thread.join()
     assert time.monotonic() - before < 0.8
+
+
+WAYS = ["_by_descriptor", "_in_memory", "_copied"]
+
+
+@pytest.mark.parametrize("first", range(len(WAYS) + 1))
+def test_every_way_to_load_gives_the_library(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the ways before fail, as they do without /proc, or where nothing may be executed; each
+    library is its own, though the numbers of descriptors come again."""
+
+    @contextmanager
+    def closed(_: object) -> Iterator[str]:
+        yield "/nowhere"
+
+    paths = [compiled(f"{EXPORT} int number(void) {{ return {k}; }}\n") for k in range(3)]
+    for name in WAYS[:first]:
+        monkeypatch.setattr(library_module, name, closed)
+    if first == len(WAYS):
+        with pytest.raises(LibraryError, match=r"library\.so cannot be .* set GRADC_CACHE_DIR"):
+            load_function(paths[0], "number")
+        return
+    if first == 1:  # the file in memory is opened by a descriptor too
+        monkeypatch.undo()
+        monkeypatch.setattr(library_module, "sound", partial(unopened, library_module.sound))
+    functions = [load_function(path, "number", "int (*)(void)") for path in paths]
+    assert [each() for each in functions] == [0, 1, 2]
+
+
+@contextmanager
+def unopened(opened: Any, path: Path) -> Iterator[tuple[int, bytes]]:
+    with opened(path) as (_, content):
+        yield 1 << 20, content
+
+
+@pytest.mark.parametrize("number", [0, 64, -1])
+def test_what_is_damaged_is_not_loaded(number: int, tmp_path: Path) -> None:
+    source = f"{EXPORT} int other(void) {{ return 1; }}\n"
+    path = build(source, find_toolchain(), Cache(tmp_path))
+    content = bytearray(path.read_bytes())
+    content[number] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(LibraryError, match="is not as it was made"):
+        load_function(path, "other")

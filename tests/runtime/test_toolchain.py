@@ -1,5 +1,6 @@
 """Finding the compiler: by CC and PATH, what is remembered, and what a key depends on."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -7,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from gradc.runtime import toolchain as toolchain_module
+from gradc.runtime.build import build
 from gradc.runtime.cache import Cache
-from gradc.runtime.cpu import Processor, parse, processor
+from gradc.runtime.cpu import Processor, parse, processor, usable_cores
 from gradc.runtime.toolchain import CompilerNotFoundError, Toolchain, find_command, find_toolchain
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
@@ -188,3 +190,127 @@ def test_wide_vectors_only_where_they_are(monkeypatch: pytest.MonkeyPatch, cache
     monkeypatch.setattr(toolchain_module, "processor", lambda: plain)
     monkeypatch.setenv("CC", COMPILERS[0])
     assert "-mprefer-vector-width=512" not in find_toolchain(cache).flags
+
+
+# ---- what is wrong with a compiler is said, by its name, and asked once
+
+WRONG = {
+    'gcc "': "CC is no command, no closing quotation: gcc",
+    "gcc 'a": "CC is no command, no closing quotation: gcc 'a",
+    '""': "CC names '', which is no program",
+    "/": "CC names '/', which is no program",
+    "g++": r"g\+\+ compiles C\+\+, and gradc needs a C compiler",
+    "clang++": r"clang\+\+ compiles C\+\+, and gradc needs a C compiler",
+    "g++ -O2 -w": r"g\+\+ -O2 -w compiles C\+\+",
+    "cat": "cat (does not work|compiles no empty program)",
+    "true": "true (does not work|compiles no empty program)",
+}
+
+
+@pytest.mark.parametrize("named", WRONG)
+def test_what_is_wrong_with_cc(named: str, monkeypatch: pytest.MonkeyPatch, cache: Cache) -> None:
+    if named.endswith("++") and shutil.which(named) is None:
+        pytest.skip(f"no {named}")
+    monkeypatch.setenv("CC", named)
+    with pytest.raises(CompilerNotFoundError, match=WRONG[named]):
+        find_toolchain(cache)
+
+
+def test_a_compiler_that_hangs_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Cache
+) -> None:
+    script = write_script(tmp_path / "hangs", f'echo x >> "{tmp_path}/asked"; sleep 600')
+    monkeypatch.setenv("CC", str(script))
+    monkeypatch.setattr(toolchain_module, "PROBE_SECONDS", 0.5)
+    for _ in range(3):
+        with pytest.raises(CompilerNotFoundError, match=r"hangs does not work: .* within 0\.5 s"):
+            find_toolchain(cache)
+    assert (tmp_path / "asked").read_text() == "x\n"
+    write_script(script, 'exec gcc "$@"')
+    assert find_toolchain(cache).command == (str(script),)
+
+
+@pytest.mark.parametrize("fault", ["Cannot allocate memory", "virtual memory exhausted", "EAGAIN"])
+def test_a_fault_that_passes_is_none_of_the_compiler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Cache, fault: str
+) -> None:
+    said = os.strerror(errno.EAGAIN) if fault == "EAGAIN" else fault
+    script = write_script(
+        tmp_path / "poor", f'[ -e "{tmp_path}/rich" ] && exec gcc "$@"; echo "cc1: {said}"; exit 1'
+    )
+    monkeypatch.setenv("CC", str(script))
+    with pytest.raises(OSError, match=os.strerror(errno.EAGAIN) if fault == "EAGAIN" else "memory"):
+        find_toolchain(cache)
+    (tmp_path / "rich").touch()
+    assert find_toolchain(cache).command == (str(script),)
+
+
+@pytest.mark.parametrize("path", [None, ""])
+def test_without_path_the_systems_own_is_used(
+    monkeypatch: pytest.MonkeyPatch, cache: Cache, path: str | None
+) -> None:
+    """By its bare name gcc would not find its parts."""
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("PATH")
+    if path is not None:
+        monkeypatch.setenv("PATH", path)
+    library = build("int gradc_x = 1;\n", find_toolchain(cache), cache)
+    assert library.stat().st_size > 0
+
+
+def test_a_relative_compiler_is_found_from_any_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Cache
+) -> None:
+    write_script(tmp_path / "mycc", 'exec gcc "$@"')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CC", "./mycc")
+    assert build("int gradc_x = 1;\n", find_toolchain(cache), cache).exists()
+
+
+# ---- how much of the machine may be used
+
+MOUNTS = """\
+25 30 0:23 / /sys rw,nosuid - sysfs sysfs rw
+31 25 0:27 {root} {point} rw,nosuid shared:9 - {kind} cgroup rw{options}
+"""
+V2, V1 = ("cgroup2", ",nsdelegate"), ("cgroup", ",cpu,cpuacct")
+QUOTAS = {
+    "none": (V2, "0::/a/b", "/", {"a/cpu.max": "max 100000"}, None),
+    "own": (V2, "0::/a/b", "/", {"a/b/cpu.max": "200000 100000"}, 2),
+    "a part counts as one": (V2, "0::/a/b", "/", {"a/b/cpu.max": "250000 100000"}, 3),
+    "less than one": (V2, "0::/a", "/", {"a/cpu.max": "10000 100000"}, 1),
+    "of a group around": (
+        *(V2, "0::/a/b", "/"),
+        *({"cpu.max": "500000 100000", "a/cpu.max": "300000 100000", "a/b/cpu.max": "max 1"}, 3),
+    ),
+    "in a container": (V2, "0::/", "/", {"cpu.max": "400000 100000"}, 4),
+    "of what is mounted": (V2, "0::/docker/x/y", "/docker/x", {"y/cpu.max": "40000 20000"}, 2),
+    "out of what is mounted": (V2, "0::/../x", "/", {"cpu.max": "400000 100000"}, 4),
+    "version 1": (
+        *(V1, "4:cpu,cpuacct:/a\n3:memory:/m\n0::/z", "/"),
+        *({"a/cpu.cfs_quota_us": "150000", "a/cpu.cfs_period_us": "50000"}, 3),
+    ),
+    "version 1 without": (
+        *(V1, "4:cpu,cpuacct:/a", "/"),
+        *({"a/cpu.cfs_quota_us": "-1", "a/cpu.cfs_period_us": "50000"}, None),
+    ),
+    "nonsense": (V2, "0::/a\nx", "/", {"a/cpu.max": "what is this"}, None),
+}
+
+
+@pytest.mark.parametrize("name", QUOTAS)
+def test_a_quota_counts_as_cores(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (kind, options), groups, root, files, expected = QUOTAS[name]
+    for file, text in files.items():
+        (tmp_path / "mount" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mount" / file).write_text(f"{text}\n")
+    (tmp_path / "cgroup").write_text(f"{groups}\n")
+    mounts = MOUNTS.format(root=root, point=tmp_path / "mount", kind=kind, options=options)
+    (tmp_path / "mountinfo").write_text(mounts)
+    monkeypatch.setattr("gradc.runtime.cpu.PROCESS", str(tmp_path))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert usable_cores() == (expected or 64)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0}, raising=False)
+    assert usable_cores() == 1
