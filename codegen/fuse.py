@@ -20,6 +20,7 @@ from .stored import (
     COMPUTED,
     between_stretches,
     groups_of_parts,
+    read_too_much,
     seen_from_many_places,
     spread_apart,
 )
@@ -96,6 +97,7 @@ def fuse(outputs: Sequence[Node], order: Sequence[Node], target: Target = C) -> 
         found = homes(order, outputs, lowering) if target.language == "c" else {}
         more = operands_to_store(order, lowering, target)
         more |= {whole for whole, _ in found.values()} - in_memory
+        more |= read_too_much(order, in_memory)
         if not more:
             clustering = _clustered(order, lowering, found)
             rounds -= 1

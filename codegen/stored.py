@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ..tracer.dtypes import bool_
 from ..tracer.ir import Node
 from ..tracer.ops import movement, sources, window
+from .cluster import MOST_ARGUMENTS
 
 ALONE = ("contraction", "scatter", "scan", "sort", "loop")
 """Kinds of operators that have kernels of their own."""
@@ -15,6 +17,9 @@ COMPUTED = ("elementwise", "gather")
 
 MOST_PLACES = 16
 """Places at which an operator may be computed for one element of what needs it."""
+
+MOST_READ = MOST_ARGUMENTS // 2
+"""Memories that one value may be computed from: others share its kernel."""
 
 STRETCH = 1000
 """Operators of a program that is too long for one kernel, between two places where it is cut."""
@@ -39,8 +44,34 @@ def between_stretches(order: Sequence[Node]) -> set[Node]:
     here = 0
     for node in order:
         here = stretch.get(node, here)
-        found |= {each for each in node.inputs if stretch.get(each, here) != here}
+        found |= {_compared(each) for each in node.inputs if stretch.get(each, here) != here}
     return found
+
+
+def _compared(node: Node) -> Node:
+    """What to store instead of `node`, a comparison of one value with numbers: that value.
+
+    Loops over bytes and floats are written out four times as long; a value often is stored anyway.
+    """
+    if node.dtype is not bool_:
+        return node
+    found: set[Node] = set()
+    stack = [node]
+    while stack and len(found) < 2:
+        each = stack.pop()
+        if each.dtype is bool_ and each.op.kind == "elementwise":
+            stack.extend(each.inputs)
+        elif not _is_number(each):
+            found.add(each)
+    (only, *more) = found or {node}
+    same = only.op.kind in COMPUTED and only.type.size == node.type.size
+    return only if same and not more else node
+
+
+def _is_number(node: Node) -> bool:
+    while node.op is movement.broadcast_op or node.op is movement.reshape_op:
+        (node,) = node.inputs
+    return node.op in (sources.constant, sources.scalar)
 
 
 def spread_apart(order: Sequence[Node]) -> set[Node]:
@@ -91,3 +122,27 @@ def seen_from_many_places(order: Sequence[Node], stored: Collection[Node]) -> se
         for each in node.inputs:
             places.setdefault(each, set()).update(own)
     return found
+
+
+def read_too_much(order: Sequence[Node], stored: Collection[Node]) -> set[Node]:
+    """Operators of which what needs them would read more memories than one kernel may.
+
+    Of the operands of such a one, those that read most are stored.
+    """
+    found: set[Node] = set()
+    reads: dict[Node, frozenset[Node]] = {}
+    for node in order:
+        if node.op.kind in ALONE or node.op is sources.input_:
+            reads[node] = frozenset((node,))
+            continue
+        operands = sorted(set(node.inputs), key=lambda each: -len(reads[each]))
+        own = frozenset[Node]().union(*(reads[each] for each in operands))
+        for each in operands:
+            if len(own) < MOST_READ:
+                break
+            if each.op.kind in COMPUTED and len(reads[each]) > 1:
+                found.add(each)
+                reads[each] = frozenset((each,))
+                own = frozenset[Node]().union(*(reads[other] for other in operands))
+        reads[node] = frozenset((node,)) if node in stored else own
+    return found - set(stored)
