@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce, update_wrapper
+from functools import reduce, update_wrapper, wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,8 +22,10 @@ from .arguments import KINDS as STATIC_KINDS
 from .arguments import RANGES
 from .dtypes import DType, float64, promote
 from .errors import DTypeError, GradcError, located
+from .interpret import computing
 from .ir import Node, labelled
 from .operand import as_node, common_dtype, together
+from .ops.kinds import cast_to
 from .ops.markers import boundary
 from .ops.movement import reshape
 from .recording import THREAD, Fallible, Numbers, Recording, takes
@@ -50,7 +52,7 @@ _EMPTY = inspect.Parameter.empty
 def composite(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function of nodes: it becomes a function of tensors."""
     parameters = inspect.signature(function).parameters.values()
-    kinds = tuple(_KINDS.get(str(each.annotation), STATIC) for each in parameters)
+    kinds = _kinds_of(parameters)
     plain = MANY not in kinds
     asked = (_is_operand, _is_whole, _may_be_float)
     ones, wholes, floats = (tuple(_places(parameters, each)) for each in asked)
@@ -140,6 +142,37 @@ def _are_integers(value: Any) -> bool:
     if value is None or value.__class__ is int or value.__class__ is bool:
         return True
     return value.__class__ is tuple and all(map(_are_integers, value))
+
+
+def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function of nodes, below `composite`: half operands are computed in float32.
+
+    The result alone is rounded, and the gradients of the operands: a step on the way, or one of a
+    derivative, may be more than a half type holds, or cancel to nothing in it.
+    """
+    kinds = _kinds_of(inspect.signature(function).parameters.values())
+    operands = [place for place, kind in enumerate(kinds) if kind == ONE]
+
+    @wraps(function)
+    def wide(*args: Any) -> Any:
+        given = [args[place] for place in operands if args[place] is not None]
+        kind = reduce(promote, [each.dtype for each in given])
+        halves = {id(each) for each in given if computing(each.dtype) is not each.dtype}
+        if not halves:
+            return function(*args)
+        made = function(*[_computed(each) if id(each) in halves else each for each in args])
+        narrow = computing(kind) is not kind and made.dtype is computing(kind)
+        return cast_to(made, kind) if narrow else made
+
+    return wide
+
+
+def _computed(x: Node) -> Node:
+    return cast_to(x, computing(x.dtype))
+
+
+def _kinds_of(parameters: Iterable[inspect.Parameter]) -> tuple[int, ...]:
+    return tuple(_KINDS.get(str(each.annotation), STATIC) for each in parameters)
 
 
 def _settle_numbers(

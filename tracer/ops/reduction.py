@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import int32
+from ..dtypes import float32, int32, promote
 from ..ir import Node, Shape, node
 from . import logic, movement, sources
 from .kinds import Reduction, cast_to
@@ -73,7 +73,8 @@ def _shared_by_winners(g: Node, x: Node, best: Node, axes: tuple[int, ...]) -> t
     need not have the bits of any of these elements. Within one program the two names are one.
     """
     won = logic.bit_or(logic.eq(x, best), logic.isnan(x))
-    share = g / cast_to(sum(won, axes), g.dtype)
+    wide = promote(g.dtype, float32)  # a half type does not hold how many have won
+    share = cast_to(cast_to(g, wide) / cast_to(sum(won, axes), wide), g.dtype)
     return (logic.where(won, share, sources.constant_like(0, g)),)
 
 

@@ -181,6 +181,19 @@ logaddexp = Elementwise(
 
 # ---- trigonometric functions
 
+
+def _one_less_square(x: Node) -> Node:
+    """1 - x^2; near 1 as (1 - x) (1 + x), whose own derivative cancels near 0."""
+    near = 1.0 - x * x
+    return logic.where(x * x < 0.25, near, (1.0 - x) * (1.0 + x))
+
+
+def _atan_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
+    """g / (1 + x^2), divided in two steps, so that the square cannot overflow."""
+    length = hypot(x, sources.constant_like(1, x))
+    return (g / length / length,)
+
+
 sin: Elementwise = Elementwise(
     "sin",
     scalar="sin{s}({x})",
@@ -211,7 +224,7 @@ asin = Elementwise(
     "asin",
     scalar="asin{s}({x})",
     reference=np.arcsin,
-    vjp=lambda g, y, x: (g * rsqrt((1.0 - x) * (1.0 + x)),),
+    vjp=lambda g, y, x: (g * rsqrt(_one_less_square(x)),),
     domain="float",
     weight=TRANSCENDENTAL,
     doc="the derivatives at -1 and 1 are inf",
@@ -220,7 +233,7 @@ acos = Elementwise(
     "acos",
     scalar="acos{s}({x})",
     reference=np.arccos,
-    vjp=lambda g, y, x: (-g * rsqrt((1.0 - x) * (1.0 + x)),),
+    vjp=lambda g, y, x: (-g * rsqrt(_one_less_square(x)),),
     domain="float",
     weight=TRANSCENDENTAL,
     doc="the derivatives at -1 and 1 are -inf",
@@ -229,7 +242,7 @@ atan = Elementwise(
     "atan",
     scalar="atan{s}({x})",
     reference=np.arctan,
-    vjp=lambda g, y, x: (g / (1.0 + x * x),),
+    vjp=_atan_vjp,
     domain="float",
     weight=TRANSCENDENTAL,
 )
@@ -284,7 +297,7 @@ asinh = Elementwise(
     "asinh",
     scalar="gradc_asinh_{k}({x})",
     reference=np.arcsinh,
-    vjp=lambda g, y, x: (g * rsqrt(x * x + 1.0),),
+    vjp=lambda g, y, x: (g / hypot(x, sources.constant_like(1, x)),),  # x * x may overflow
     domain="float",
     weight=TRANSCENDENTAL,
 )
@@ -301,7 +314,7 @@ atanh = Elementwise(
     "atanh",
     scalar="gradc_atanh_{k}({x})",
     reference=np.arctanh,
-    vjp=lambda g, y, x: (g / ((1.0 - x) * (1.0 + x)),),
+    vjp=lambda g, y, x: (g / _one_less_square(x),),
     domain="float",
     weight=TRANSCENDENTAL,
     doc="-inf at -1 and inf at 1, where the derivatives are inf",

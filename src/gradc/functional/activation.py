@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
-from ..tracer.composite import Number, composite
+from ..tracer.composite import Number, composite, in_float32
 from ..tracer.errors import ShapeError, located
 from ..tracer.interpret import computing
 from ..tracer.ir import Node, node
@@ -13,7 +14,7 @@ from ..tracer.ops import markers, reduction
 from ..tracer.ops.kinds import cast_to, normalized_axes, normalized_axis
 from ..tracer.ops.movement import reshape, slice_
 from ..tracer.ops.sources import constant_like, constant_of, full, is_number, number_in
-from .elementwise import softplus_of
+from .elementwise import polynomial, softplus_of
 
 __all__ = [
     "celu",
@@ -50,6 +51,9 @@ __all__ = [
 SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)
 """Scale and alpha of selu (G. Klambauer et al., Self-normalizing neural networks, 2017)."""
 
+FLAT = 40.0
+"""From here on gelu and mish are x in every type; what their formulas are made of may overflow."""
+
 
 @composite
 def relu(x: Node) -> Node:
@@ -77,12 +81,14 @@ def hardtanh(x: Node, min_val: Number = -1.0, max_val: Number = 1.0) -> Node:
 
 
 @composite
+@in_float32
 def leaky_relu(inp: Node, negative_slope: Node = 0.01) -> Node:  # type: ignore[assignment]  # a number
     """`inp`, times `negative_slope` where it is negative; the derivative at 0 is 1."""
     return _sloped(inp, negative_slope)
 
 
 @composite
+@in_float32
 def prelu(inp: Node, weight: Node) -> Node:
     """`inp`, times `weight` where it is negative; the derivative at 0 is 1.
 
@@ -116,6 +122,7 @@ def _below(x: Node, alpha: Node) -> Node:
 
 
 @composite
+@in_float32
 def elu(x: Node, alpha: Number = 1.0) -> Node:
     """x where it is positive, else alpha (exp(x) - 1)."""
     x = e.to_float(x)
@@ -123,6 +130,7 @@ def elu(x: Node, alpha: Number = 1.0) -> Node:
 
 
 @composite
+@in_float32
 def celu(x: Node, alpha: Number = 1.0) -> Node:
     """x where it is positive, else alpha (exp(x / alpha) - 1)."""
     x = e.to_float(x)
@@ -132,6 +140,7 @@ def celu(x: Node, alpha: Number = 1.0) -> Node:
 
 
 @composite
+@in_float32
 def selu(x: Node) -> Node:
     """elu with the alpha and the scale under which activations keep mean 0 and variance 1."""
     x = e.to_float(x)
@@ -140,12 +149,14 @@ def selu(x: Node) -> Node:
 
 
 @composite
+@in_float32
 def sigmoid(x: Node) -> Node:
     """1 / (1 + exp(-x))."""
     return e.sigmoid(x)
 
 
 @composite
+@in_float32
 def hsigmoid(x: Node) -> Node:
     """relu6(x + 3) / 6."""
     x = e.to_float(x)
@@ -153,23 +164,28 @@ def hsigmoid(x: Node) -> Node:
 
 
 @composite
+@in_float32
 def hswish(x: Node) -> Node:
     """x relu6(x + 3) / 6."""
     x = e.to_float(x)
-    return x * _relu6(x + 3) / constant_like(6, x)
+    return x * (_relu6(x + 3) / constant_like(6, x))
 
 
 hardsigmoid, hardswish = hsigmoid, hswish
 
 
 @composite
+@in_float32
 def softplus(inp: Node, beta: Number = 1.0) -> Node:
     """log(1 + exp(beta x)) / beta, exact in both tails."""
     if is_number(beta, 1):
         return softplus_of(inp)
     inp = e.to_float(inp)
     scale = number_in(beta, inp.dtype)
-    return softplus_of(inp * scale) / scale
+    scaled = inp * scale
+    below = scaled <= 0.0
+    tail = e.log1p(e.exp(e.where(below, scaled, -scaled))) / scale
+    return e.where(below, constant_like(0, inp), inp) + tail  # not scaled: that may overflow
 
 
 @composite
@@ -180,12 +196,14 @@ def threshold(x: Node, threshold: Number, value: Number) -> Node:
 
 
 @composite
+@in_float32
 def logsigmoid(inp: Node) -> Node:
     """log(sigmoid(x)), exact in both tails."""
     return -softplus_of(-e.to_float(inp))
 
 
 @composite
+@in_float32
 def silu(x: Node) -> Node:
     """x sigmoid(x)."""
     return x * e.sigmoid(x)
@@ -195,40 +213,70 @@ swish = silu
 
 
 @composite
+@in_float32
 def mish(x: Node) -> Node:
     """x tanh(log(1 + exp(x)))."""
-    return x * e.tanh(softplus_of(x))
+    x = e.to_float(x)
+    high = x >= FLAT
+    near = e.where(high, constant_like(0, x), x)
+    return e.where(high, x, near * e.tanh(softplus_of(near)))
 
 
 @composite
+@in_float32
 def gelu(x: Node, approximate: str = "none") -> Node:
     """x times the normal distribution function: x (1 + erf(x / sqrt(2))) / 2.
 
     With `approximate="tanh"`: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
     """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(located(f"gelu: expected none or tanh, found {approximate!r}"))
     x = e.to_float(x)
     if approximate == "none":
         return x * (0.5 * (1.0 + e.erf(x * constant_of(math.sqrt(0.5), x.dtype))))
-    if approximate != "tanh":
-        raise ValueError(located(f"gelu: expected none or tanh, found {approximate!r}"))
-    cubic = x + constant_of(0.044715, x.dtype) * x * x * x
-    return x * (0.5 * (1.0 + e.tanh(constant_of(math.sqrt(2 / math.pi), x.dtype) * cubic)))
+    nothing = constant_like(0, x)
+    near = e.where(e.abs(x) >= FLAT, nothing, x)
+    cubic = near + constant_of(0.044715, x.dtype) * near * near * near
+    share = e.sigmoid(constant_of(2 * math.sqrt(2 / math.pi), x.dtype) * cubic)
+    return e.where(x >= FLAT, x, near * share)
 
 
 @composite
+@in_float32
 def softsign(x: Node) -> Node:
-    """x / (1 + |x|)."""
+    """x / (1 + |x|); far from 0 as 1 - 1 / (1 + |x|), whose derivatives do not cancel."""
     x = e.to_float(x)
-    return x / (1.0 + e.abs(x))
+    size = e.abs(x)
+    near = e.where(size < 1.0, x, constant_like(0, x))
+    return e.where(size < 1.0, near / (1.0 + e.abs(near)), e.sign(x) * (1.0 - 1.0 / (1.0 + size)))
 
 
 @composite
+@in_float32
 def tanhshrink(x: Node) -> Node:
-    """x - tanh(x)."""
-    return x - e.tanh(x)
+    """x - tanh(x); near 0 as the series of x^3 / 3, as the difference cancels."""
+    x = e.to_float(x)
+    middle = e.abs(x) < 0.5
+    near = e.where(middle, x, constant_like(0, x))
+    squared = near * near
+    far = e.where(middle, constant_like(1, x), x)
+    return e.where(middle, near * squared * polynomial(squared, TANHSHRINK), far - e.tanh(far))
+
+
+def _tangent_series(count: int) -> tuple[float, ...]:
+    """The coefficients of x^3, x^5, ... in x - tanh(x), from tanh' = 1 - tanh^2."""
+    found = [Fraction(1)]
+    for k in range(1, count + 1):
+        products = sum((found[i] * found[k - 1 - i] for i in range(k)), Fraction(0))
+        found.append(-products / (2 * k + 1))
+    return tuple(-float(each) for each in found[1:])
+
+
+TANHSHRINK = _tangent_series(18)
 
 
 @composite
+@in_float32
 def softshrink(x: Node, lambd: Number = 0.5) -> Node:
     """x brought nearer to 0 by `lambd`; where it is not farther away, 0 with the derivative 0."""
     x = e.to_float(x)
@@ -245,6 +293,7 @@ def hardshrink(x: Node, lambd: Number = 0.5) -> Node:
 
 
 @composite
+@in_float32
 def glu(inp: Node, axis: int = -1) -> Node:
     """The first half along `axis`, times the sigmoid of the second."""
     axis = normalized_axis("glu", axis, inp.ndim)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..tracer.composite import Number, composite, weakly
+from ..tracer.composite import Number, composite, in_float32, weakly
 from ..tracer.dtypes import DType, bfloat16, promote
 from ..tracer.errors import DTypeError, located
 from ..tracer.ir import Node, Op
@@ -121,7 +121,7 @@ def binary(op: Any, doc: str, rule: Weak | None = None) -> Callable[..., Tensor]
 def _named(function: Any, op: Op, doc: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = f"{doc}; {op.doc}." if op.doc else f"{doc}."
-    return composite(function)
+    return composite(in_float32(function) if getattr(op, "domain", "") == "float" else function)
 
 
 add = binary(e.add, "x + y")
@@ -201,6 +201,7 @@ def square(x: Node) -> Node:
 
 
 @composite
+@in_float32
 def reciprocal(x: Node) -> Node:
     """1 / x."""
     floating = e.to_float(x)
@@ -208,6 +209,7 @@ def reciprocal(x: Node) -> Node:
 
 
 @composite
+@in_float32
 def atan2(y: Node, x: Node) -> Node:
     """The angle of the point (x, y), from -pi to pi; its derivatives at the origin are 0."""
     return e.atan2(y, x)
@@ -234,6 +236,7 @@ power = pow
 
 
 @composite
+@in_float32
 def xlogy(x: Node, y: Node) -> Node:
     """x log(y), which is 0 where x is 0 even if log(y) is infinite."""
     x, y = e.to_float(x), e.to_float(y)
@@ -306,17 +309,33 @@ def signbit(x: Node) -> Node:
 
 
 @composite
+@in_float32
 def sinc(x: Node) -> Node:
     """sin(pi x) / (pi x), and 1 where x is 0."""
     x = e.to_float(x)
-    angle = x * constant_of(math.pi, x.dtype)
-    nothing = e.eq(angle, constant_like(0, x))
-    safe = e.where(nothing, constant_like(1, x), angle)
-    near = 1.0 - angle * angle / constant_like(6, x)  # the derivatives at 0 are right to order 2
-    return e.where(nothing, near, e.sin(safe) / safe)
+    pi = constant_of(math.pi, x.dtype)
+    middle = e.abs(x) < 0.25
+    angle = e.where(middle, x, constant_like(0, x)) * pi
+    series = polynomial(angle * angle, SINC)
+    safe = e.where(middle, constant_like(1, x), x)
+    turned = safe - 2.0 * e.round(0.5 * safe)  # exact; the sine of large angles is no more so
+    return e.where(middle, series, e.sin(turned * pi) / pi / safe)
+
+
+SINC = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(10))
+"""sin(a) / a in powers of a^2: near 0 the derivatives of a quotient cancel."""
+
+
+def polynomial(x: Node, coefficients: Sequence[float]) -> Node:
+    """The sum of coefficients[k] x^k."""
+    total = constant_of(coefficients[-1], x.dtype)
+    for each in reversed(coefficients[:-1]):
+        total = total * x + constant_of(each, x.dtype)
+    return total
 
 
 @composite
+@in_float32
 def deg2rad(x: Node) -> Node:
     """Degrees as radians."""
     x = e.to_float(x)
@@ -324,6 +343,7 @@ def deg2rad(x: Node) -> Node:
 
 
 @composite
+@in_float32
 def rad2deg(x: Node) -> Node:
     """Radians as degrees."""
     x = e.to_float(x)
@@ -331,13 +351,25 @@ def rad2deg(x: Node) -> Node:
 
 
 @composite
+@in_float32
 def lerp(x: Node, y: Node, weight: Node) -> Node:
     """x + weight (y - x)."""
-    return e.to_float(x) + weight * (y - e.to_float(x))
+    x, y = e.to_float(x), e.to_float(y)
+    apart = e.ne(x < 0, y < 0)  # y - x may overflow
+    nothing, other = constant_like(0, x), constant_like(0, y)
+    near = e.where(apart, nothing, x) + weight * (
+        e.where(apart, other, y) - e.where(apart, nothing, x)
+    )
+    far = (1.0 - weight) * e.where(apart, x, nothing) + weight * e.where(apart, y, other)
+    return e.where(apart, far, near)
 
 
 @composite
+@in_float32
 def logit(x: Node) -> Node:
-    """log(x / (1 - x)), the inverse of sigmoid."""
+    """log(x / (1 - x)), the inverse of sigmoid; exact around 1/2 too."""
     x = e.to_float(x)
-    return e.log(x / (1.0 - x))
+    middle = e.bit_and(x > 0.25, x < 0.75)  # it is 2 atanh(2 x - 1) as well
+    near = e.where(middle, x, constant_of(0.5, x.dtype))
+    far = e.where(middle, constant_of(0.25, x.dtype), x)
+    return e.where(middle, 2.0 * e.atanh(2.0 * near - 1.0), e.log(far) - e.log1p(-far))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, NamedTuple
 
-from ..tracer.composite import NumberTo1, composite
+from ..tracer.composite import NumberTo1, composite, in_float32
 from ..tracer.dtypes import DType, float64, promote
 from ..tracer.errors import ShapeError, located
 from ..tracer.interpret import computing
@@ -250,6 +250,7 @@ def nll_loss(
 
 
 @composite
+@in_float32
 def binary_cross_entropy(
     pred: Node,
     label: Node,
@@ -267,6 +268,7 @@ def binary_cross_entropy(
 
 
 @composite
+@in_float32
 def binary_cross_entropy_with_logits(
     pred: Node,
     label: Node,
@@ -305,7 +307,9 @@ def _of_probabilities(p: Node, label: Node, pos_weight: Node | None) -> Node:
     positive = xlogy_of(label, p)
     if pos_weight is not None:
         positive = pos_weight * positive
-    return -(positive + xlogy_of(1.0 - label, 1.0 - p))
+    none, one = constant_like(0, p), constant_like(1, p)
+    vanishes = e.bit_and(e.eq(label, constant_like(1, label)), e.eq(p, one))
+    return -(positive + (1.0 - label) * e.log1p(-e.where(vanishes, none, p)))
 
 
 @composite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..tracer.composite import Number, NumberAbove0, NumberFrom0, composite
+from ..tracer.composite import Number, NumberAbove0, NumberFrom0, composite, in_float32
 from ..tracer.errors import ShapeError, located
 from ..tracer.ir import Node, node
 from ..tracer.methods import without_axes
@@ -24,7 +24,7 @@ from .entropy import (
     reduced,
     widened,
 )
-from .reduction import norm_of
+from .reduction import norm_of, unit_of
 
 __all__ = [
     "binary_cross_entropy",
@@ -50,6 +50,7 @@ __all__ = [
 
 
 @composite
+@in_float32
 def square_loss(pred: Node, label: Node, reduction: str = "mean") -> Node:
     """(pred - label)^2."""
     distance = e.to_float(pred) - label
@@ -60,12 +61,14 @@ mse_loss = square_loss
 
 
 @composite
+@in_float32
 def l1_loss(pred: Node, label: Node, reduction: str = "mean") -> Node:
     """|pred - label|."""
     return reduced(e.abs(e.to_float(pred) - label), reduction)
 
 
 @composite
+@in_float32
 def smooth_l1_loss(
     pred: Node, label: Node, beta: NumberFrom0 = 1.0, reduction: str = "mean"
 ) -> Node:
@@ -75,13 +78,27 @@ def smooth_l1_loss(
         return reduced(e.abs(distance), reduction)
     scaled = number_in(beta, distance.dtype)
     if is_plain(beta):  # and not 0
-        return reduced(_huber(distance, scaled) / scaled, reduction)
+        return reduced(_smooth(distance, scaled), reduction)
     nothing = e.eq(scaled, constant_like(0, scaled))
     safe = e.where(nothing, constant_like(1, scaled), scaled)
-    return reduced(e.where(nothing, e.abs(distance), _huber(distance, safe) / safe), reduction)
+    return reduced(e.where(nothing, e.abs(distance), _smooth(distance, safe)), reduction)
+
+
+def _smooth(distance: Node, beta: Node) -> Node:
+    """`_huber` divided by `beta`, without products that overflow."""
+    length = e.abs(distance)
+    below = length < beta
+    near, reached = _apart(distance, below), e.where(below, constant_like(0, beta), beta)
+    return e.where(below, 0.5 * near * (near / beta), length - 0.5 * reached)
+
+
+def _apart(distance: Node, below: Node) -> Node:
+    """What is squared; 0 where it is not, as 0 times an infinite one is no derivative."""
+    return e.where(below, distance, constant_like(0, distance))
 
 
 @composite
+@in_float32
 def huber_loss(pred: Node, label: Node, delta: NumberAbove0 = 1.0, reduction: str = "mean") -> Node:
     """d^2 / 2 where d = |pred - label| is below `delta`, else delta (d - delta / 2)."""
     distance = e.to_float(pred) - label
@@ -93,10 +110,12 @@ def _huber(distance: Node, delta: Node) -> Node:
     length = e.abs(distance)
     below = length < delta
     reached = e.where(below, constant_like(0, delta), delta)
-    return e.where(below, 0.5 * distance * distance, reached * (length - 0.5 * reached))
+    near = _apart(distance, below)
+    return e.where(below, 0.5 * near * near, reached * (length - 0.5 * reached))
 
 
 @composite
+@in_float32
 def hinge_loss(pred: Node, label: Node, norm: str = "L1", reduction: str = "mean") -> Node:
     """max(0, 1 - pred * label), summed along axis 1, for labels -1 and 1.
 
@@ -112,6 +131,7 @@ def hinge_loss(pred: Node, label: Node, norm: str = "L1", reduction: str = "mean
 
 
 @composite
+@in_float32
 def triplet_margin_loss(
     anchor: Node,
     positive: Node,
@@ -137,14 +157,11 @@ def _similarity(name: str, x: Node, y: Node, axis: int, eps: float) -> Node:
     x, y, kind = widened(e.to_float(x), e.to_float(y))
     if not x.ndim or not y.ndim:
         raise ShapeError(located(f"{name}: expected at least one axis"))
-    product = e.mul(x, y)
-    axis = normalized_axis(name, axis, product.ndim)
-    total = without_axes(reductions.sum(product, (axis,)), (axis,))
-    for each in (x, y):
-        length = norm_of(each, 2, axis - product.ndim, False)
-        least = constant_of(eps, length.dtype)
-        total = total / e.where(length < least, least, length)
-    return narrowed(total, kind)
+    ndim = max(x.ndim, y.ndim)
+    axis = normalized_axis(name, axis, ndim)
+    both = [unit_of(each, 2, axis - ndim, eps) for each in (x, y)]  # products may overflow
+    product = e.mul(*both)
+    return narrowed(without_axes(reductions.sum(product, (axis,)), (axis,)), kind)
 
 
 @composite
@@ -154,6 +171,7 @@ def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Nod
 
 
 @composite
+@in_float32
 def cosine_embedding_loss(
     x: Node, y: Node, label: Node, margin: Number = 0.0, reduction: str = "mean"
 ) -> Node:
@@ -164,6 +182,7 @@ def cosine_embedding_loss(
 
 
 @composite
+@in_float32
 def margin_ranking_loss(
     x: Node, y: Node, label: Node, margin: Number = 0.0, reduction: str = "mean"
 ) -> Node:
@@ -174,6 +193,7 @@ def margin_ranking_loss(
 
 
 @composite
+@in_float32
 def hinge_embedding_loss(
     pred: Node, label: Node, margin: Number = 1.0, reduction: str = "mean"
 ) -> Node:
@@ -184,6 +204,7 @@ def hinge_embedding_loss(
 
 
 @composite
+@in_float32
 def soft_margin_loss(pred: Node, label: Node, reduction: str = "mean") -> Node:
     """log(1 + exp(-label pred)), for labels -1 and 1."""
     return reduced(softplus_of(-(label * e.to_float(pred))), reduction)
@@ -206,7 +227,7 @@ def gaussian_nll_loss(
     distance = pred - label
     least = constant_of(eps, variance.dtype)
     v = variance + node(markers.stop, (_positive(least - variance),))
-    loss = 0.5 * (e.log(v) + distance * distance / v)
+    loss = 0.5 * (e.log(v) + distance * (distance / v))
     half = constant_of(0.5 * math.log(2 * math.pi), loss.dtype)
     return narrowed(reduced(loss + half if full else loss, reduction), kind)
 

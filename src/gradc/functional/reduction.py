@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from ..tracer.composite import composite
+from ..tracer.dtypes import DType, float16, float64
 from ..tracer.interpret import computing
-from ..tracer.ir import Node
+from ..tracer.ir import Node, node
 from ..tracer.methods import (
     Axis,
     all,
@@ -23,7 +24,7 @@ from ..tracer.methods import (
     without_axes,
 )
 from ..tracer.ops import elementwise as e
-from ..tracer.ops import reduction
+from ..tracer.ops import markers, reduction
 from ..tracer.ops.kinds import cast_to, normalized_axes
 from ..tracer.ops.sources import constant_like, constant_of
 from .activation import shifted
@@ -84,7 +85,13 @@ def var(inp: Node, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> 
 @composite
 def std(inp: Node, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Node:
     """The root of `var`; where that is 0, so is the derivative."""
-    return cast_to(_root(_variance(inp, axis, keepdims, ddof), 2), e.to_float(inp).dtype)
+    x = e.to_float(inp)
+    wide = cast_to(x, computing(x.dtype))
+    axes = normalized_axes("std", axis, x.ndim)
+    count = math.prod(x.shape[each] for each in axes)
+    length = norm_of(wide - mean_of(wide, axes), 2, axes, keepdims)  # a variance may overflow
+    root = constant_of(math.sqrt(count - ddof if count > ddof else 0), length.dtype)
+    return cast_to(length / root, x.dtype)
 
 
 def _root(total: Node, ord: float) -> Node:
@@ -96,20 +103,53 @@ def _root(total: Node, ord: float) -> Node:
 
 def norm_of(x: Node, ord: float | None, axis: Axis, keepdims: bool) -> Node:
     """The p-norm of x, a floating value, in its computing type."""
-    x = cast_to(x, computing(x.dtype))
+    _, length, top = _scaled_norm(x, ord, axis)
+    made = cast_to(length if top is None else length * top, computing(x.dtype))
+    return made if keepdims else without_axes(made, normalized_axes("norm", axis, x.ndim))
+
+
+def unit_of(x: Node, ord: float | None, axis: Axis, eps: float) -> Node:
+    """x, a floating value, divided by its p-norm, or by `eps` where that is smaller."""
+    scaled, length, top = _scaled_norm(x, ord, axis)
+    least = constant_of(eps, length.dtype)
+    short = (length if top is None else length * top) < least
+    made = scaled / e.where(short, least if top is None else least / top, length)
+    return cast_to(made, computing(x.dtype))
+
+
+def _scaled_norm(x: Node, ord: float | None, axis: Axis) -> tuple[Node, Node, Node | None]:
+    """x, divided by `top`, and the p-norm of that, whose axes are kept (no `top`: 1)."""
+    given, x = x.dtype, cast_to(x, computing(x.dtype))
     if ord == math.inf:
-        return reduced(reduction.max, e.abs(x), axis, keepdims)
+        return x, reduced(reduction.max, e.abs(x), axis, True), None
     if ord == -math.inf:
-        return reduced(reduction.min, e.abs(x), axis, keepdims)
+        return x, reduced(reduction.min, e.abs(x), axis, True), None
     if ord == 0:
         present = cast_to(e.ne(x, constant_like(0, x)), x.dtype)
-        return reduced(reduction.sum, present, axis, keepdims)
+        return x, reduced(reduction.sum, present, axis, True), None
     if ord == 1:
-        return reduced(reduction.sum, e.abs(x), axis, keepdims)
-    if ord is None or ord == 2:
-        return _root(reduced(reduction.sum, x * x, axis, keepdims), 2)
-    powers = e.to_power(e.abs(x), float(ord))
-    return _root(reduced(reduction.sum, powers, axis, keepdims), ord)
+        return x, reduced(reduction.sum, e.abs(x), axis, True), None
+    power = 2.0 if ord is None else float(ord)
+    x, top = _in_range(x, given, power, axis)
+    powers = x * x if power == 2 else e.to_power(e.abs(x), power)
+    return x, _root(reduced(reduction.sum, powers, axis, True), power), top
+
+
+def _in_range(x: Node, given: DType, power: float, axis: Axis) -> tuple[Node, Node | None]:
+    """x so that its powers do not overflow, and by what it was divided.
+
+    Squares of float16 stay in float32, those of float32 in float64. All else is divided by the
+    largest, which counts as a constant: the norm does not depend on it.
+    """
+    if power == 2 and given is not float64:
+        return x if given is float16 else cast_to(x, float64), None
+    axes = normalized_axes("norm", axis, x.ndim)
+    if power < 0 or not math.prod(x.shape[each] for each in axes):
+        return x, None
+    largest = node(markers.stop, (reduction.max(e.abs(x), axes),))
+    none = e.bit_or(e.eq(largest, constant_like(0, largest)), e.isinf(largest))
+    top = e.where(none, constant_like(1, largest), largest)
+    return x / top, top
 
 
 @composite
@@ -127,10 +167,7 @@ def norm(inp: Node, ord: float | None = None, axis: Axis = None, keepdims: bool 
 def normalize(inp: Node, ord: float | None = None, axis: Axis = None, eps: float = 1e-12) -> Node:
     """`inp` divided by its p-norm along `axis`, or by `eps` where the norm is smaller."""
     x = e.to_float(inp)
-    length = norm_of(x, ord, axis, True)
-    least = constant_of(eps, length.dtype)
-    wide = cast_to(x, length.dtype)
-    return cast_to(wide / e.where(length < least, least, length), x.dtype)
+    return cast_to(unit_of(x, ord, axis, eps), x.dtype)
 
 
 @composite
