@@ -268,7 +268,7 @@ def rounded_off(got, want, kind, floor, x):
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_whole_range(kind, interpreted):
     wrong = []
-    with mp.workprec(700 if kind != "float64" else 3200):
+    with mp.workprec(700 if kind != "float64" else 4000):
         for name, (function, formula, where, floors) in ROWS.items():
             given = [x for x in points(kind) if where(x)]
             for x, found in zip(given, computed(function, kind, given), strict=True):
