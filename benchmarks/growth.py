@@ -65,6 +65,7 @@ def recurrent(name: str) -> Shape:
     """The first gradient of a recurrent layer over a batch of 1."""
 
     def run(steps: int) -> list[Any]:
+        gradc.manual_seed(0)
         layer = getattr(M, name)(16, 16)
         x = gradc.tensor(np.random.default_rng(0).random((steps, 1, 16)))
         with GradManager().attach(layer.parameters()) as manager:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..tracer.ir import Attributes, Node, Op, Shape, TensorType, node
 from ..tracer.ops import movement
@@ -10,7 +10,17 @@ from .index import Index, row_major
 from .loop import loop_op
 from .lower import Lowering, axes_of
 from .repetition import is_moved
+from .segments import ENOUGH
 from .value import Load
+
+MOST_STACKS = 2 * ENOUGH
+"""Stacks whose parts are looked for in turn: as many steps as a body may do at once."""
+
+LEAST_TURNS = 4
+"""Turns from which on one tensor made of blocks is less than its parts."""
+
+Slot = tuple[Node, int]
+"""The values of a loop, and which of them."""
 
 
 class IrregularError(Exception):
@@ -63,39 +73,46 @@ class InMemory:
         return made
 
     def joined(self, parts: Sequence[Node], axis: int, like: Node) -> Node:
-        """`parts` along `axis`; those that lie one after another in memory are one part."""
+        """`parts` along `axis`; those that lie one after another in memory are one part.
+
+        A body of few operators does several steps at once, and has a stack for each of them. Of two
+        the parts are s[0], t[0], s[1], t[1] and so on: turn by turn what s and t have side by side.
+        """
         made: list[Node] = []
-        for group in self.neighbours(parts):
-            block = self.block(group, like) if len(group) > 1 else None
-            if block is None:
+        for group, stacks in self.in_turn(parts):
+            if len(group) > 1:
+                blocks = [self._block(group[k::stacks], like) for k in range(stacks)]
+                made.append(self._side_by_side(blocks, axis, like))
+            else:
                 made += group
-                continue
-            order = (*range(1, axis + 1), 0, *range(axis + 1, block.ndim))
-            moved_block = self.made(movement.transpose_op, (block,), (order,), like)
-            shape = list(group[0].shape)
-            shape[axis] *= len(group)
-            made.append(self.made(movement.reshape_op, (moved_block,), (tuple(shape),), like))
         if len(made) == 1:
             return made[0]
         return self.made(movement.concat_op, tuple(made), (axis,), like)
 
-    def neighbours(self, parts: Sequence[Node]) -> list[list[Node]]:
-        """`parts`, in groups of which each part lies as far from the one before as the others."""
-        groups: list[list[Node]] = []
-        last: tuple[Node, int] | None = None
-        step = 0
-        for part in parts:
-            here = self.slot_of(part)
-            fits = last is not None and here is not None and here[0] is last[0]
-            if fits and last is not None and here is not None:
-                moved_by = here[1] - last[1]
-                if abs(moved_by) == 1 and (len(groups[-1]) == 1 or moved_by == step):
-                    groups[-1].append(part)
-                    last, step = here, moved_by
-                    continue
-            groups.append([part])
-            last = here
-        return groups
+    def in_turn(self, parts: Sequence[Node]) -> Iterator[tuple[Sequence[Node], int]]:
+        """`parts` in groups, each with the number of stacks that its parts come from in turn."""
+        slots = [self.slot_of(each) for each in parts]
+        start = 0
+        while start < len(parts):
+            stacks, turns = _most_in_turn(parts, slots, start)
+            yield parts[start : start + stacks * turns], stacks
+            start += stacks * turns
+
+    def _side_by_side(self, blocks: Sequence[Node], axis: int, like: Node) -> Node:
+        """The parts of `blocks`, counted by their first axes, in turn along `axis`."""
+        turns, *shape = blocks[0].shape
+        block = blocks[0]
+        if len(blocks) > 1:
+            lines = [self._reshaped(each, (turns, 1, *shape), like) for each in blocks]
+            block = self.made(movement.concat_op, tuple(lines), (1,), like)
+            block = self._reshaped(block, (turns * len(blocks), *shape), like)
+        order = (*range(1, axis + 1), 0, *range(axis + 1, block.ndim))
+        moved_block = self.made(movement.transpose_op, (block,), (order,), like)
+        shape[axis] *= block.shape[0]
+        return self._reshaped(moved_block, tuple(shape), like)
+
+    def _reshaped(self, x: Node, shape: Shape, like: Node) -> Node:
+        return self.made(movement.reshape_op, (x,), (shape,), like)
 
     def _of_all(self, shape: Shape) -> Index:
         """Where the elements of `shape` lie, one after another."""
@@ -103,7 +120,7 @@ class InMemory:
             self._row_major[shape] = row_major(axes_of(shape)[1], shape)
         return self._row_major[shape]
 
-    def slot_of(self, part: Node) -> tuple[Node, int] | None:
+    def slot_of(self, part: Node) -> Slot | None:
         """The values of a loop, and which of them all of `part` is."""
         try:
             base, start, rest = self.piece(part)
@@ -120,12 +137,11 @@ class InMemory:
             return None
         return base, start // size
 
-    def block(self, parts: Sequence[Node], like: Node) -> Node | None:
+    def _block(self, parts: Sequence[Node], like: Node) -> Node:
         """`parts`, which are neighbouring values of a loop, along a new first axis."""
-        found = [self.slot_of(each) for each in parts]
-        if found[0] is None or found[1] is None:
-            return None
-        (base, first), (_, second) = found[0], found[1]
+        slots = [self.slot_of(each) for each in parts[:2]]
+        assert slots[0] is not None and slots[1] is not None
+        (base, first), (_, second) = slots[0], slots[1]
         starts = (first, *(0 for _ in base.shape[1:]))
         sizes = (len(parts), *base.shape[1:])
         steps = (second - first, *(1 for _ in base.shape[1:]))
@@ -133,9 +149,7 @@ class InMemory:
         if (starts, sizes, steps) != ((0,) * base.ndim, base.shape, (1,) * base.ndim):
             taken = self.made(movement.slice_op, (base,), (starts, sizes, steps), like)
         shape = (len(parts), *parts[0].shape)
-        if shape == taken.shape:
-            return taken
-        return self.made(movement.reshape_op, (taken,), (shape,), like)
+        return taken if shape == taken.shape else self._reshaped(taken, shape, like)
 
     def piece(self, operand: Node) -> tuple[Node, int, Index]:
         """What `operand` is a part of, in memory; the first element, and the others behind it."""
@@ -158,3 +172,37 @@ class InMemory:
             offset = value.offset
             self._offsets[key] = offset.constant, offset.plus(-offset.constant)
         return base, *self._offsets[key]
+
+
+def _most_in_turn(
+    parts: Sequence[Node], slots: Sequence[Slot | None], start: int
+) -> tuple[int, int]:
+    """How many stacks the parts from `start` on come from in turn, and for how many turns.
+
+    The choice that covers most; (1, 1) where nothing follows on.
+    """
+    best = (1, 1)
+    for stacks in range(1, min(MOST_STACKS, (len(parts) - start) // 2) + 1):
+        if any(parts[start + k].shape != parts[start].shape for k in range(stacks)):
+            break
+        turns = _turns(slots, start, stacks)
+        if turns >= (2 if stacks == 1 else LEAST_TURNS) and stacks * turns > best[0] * best[1]:
+            best = (stacks, turns)
+    return best
+
+
+def _turns(slots: Sequence[Slot | None], start: int, stacks: int) -> int:
+    """For how many turns the next part of each of `stacks` stacks lies beside the one before."""
+    steps: list[int] = []
+    stop = start + stacks
+    while stop < len(slots):
+        here, before = slots[stop], slots[stop - stacks]
+        if here is None or before is None or here[0] is not before[0]:
+            break
+        step = here[1] - before[1]
+        if len(steps) < stacks:
+            steps.append(step)
+        if abs(step) != 1 or step != steps[(stop - start) % stacks]:
+            break
+        stop += 1
+    return (stop - start) // stacks

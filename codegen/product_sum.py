@@ -79,7 +79,7 @@ def _ascending(
 
 def _longest(around: Surroundings, parts: Sequence[Node]) -> range:
     place, found = 0, range(0)
-    for group in around.memory.neighbours(parts):
+    for group, _ in around.memory.in_turn(parts):
         if len(group) > len(found):
             found = range(place, place + len(group))
         place += len(group)

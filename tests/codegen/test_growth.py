@@ -11,6 +11,7 @@ from gradc.tracer.evaluation import forget_programs
 from gradc.tracer.evaluator import InterpretingEvaluator, current_evaluator, set_evaluator
 
 FEW = 60
+SMALL = ("rnn", "lstm", "stored recursion", "maximum of parts", "many results", "split and stacked")
 MOST_GROWTH = 12
 """Times the text of four times as many steps: 4 where it grows evenly, more where a single kernel
 becomes several, 16 where it grows with the square."""
@@ -73,8 +74,14 @@ def test_values_of_programs_that_are_cut_are_right(shape, steps):
 
 
 def test_many_small_values_are_right():
-    for shape in ("stored recursion", "maximum of parts", "many results", "split and stacked"):
+    for shape in (
+        "rnn",
+        "stored recursion",
+        "maximum of parts",
+        "many results",
+        "split and stacked",
+    ):
         interpreted = run(shape, 70, InterpretingEvaluator())
         compiled = growth.SHAPES[shape](70)
         for found, right in zip(compiled, interpreted, strict=True):
-            np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6, err_msg=shape)
+            np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-5, err_msg=shape)
