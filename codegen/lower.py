@@ -129,7 +129,7 @@ def _axes_below(index: Index, parts: tuple[Value, ...]) -> frozenset[Axis]:
 
 MOST_ELEMENTS = 1 << 21
 """Elements that the lowering of one program may ask for. The programs of `benchmarks/growth.py` ask
-for about one per operator, 2 700 at most with 200 steps; what asks for millions fills all memory."""
+for about one per operator, 2 700 with 200 steps; what asks for millions fills all memory."""
 
 
 class Lowering:
