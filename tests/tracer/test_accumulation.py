@@ -8,6 +8,7 @@ import pytest
 from gradc.tracer.errors import BoundsError
 from gradc.tracer.recording import THREAD
 from walk import walk
+from with_exits import is_at_exit
 
 import gradc.functional as F
 import gradc.optimizer as optim
@@ -234,12 +235,10 @@ class Interrupt:
     def __call__(self, frame, event, argument):
         name = frame.f_globals.get("__name__", "")
         finalizer = name == "gradc.tracer.buffer" or frame.f_code.co_name == "<lambda>"
-        locking = frame.f_code.co_name == "add"  # signals do not come before a lock is given back
-        spared = finalizer or locking
-        return self.line if name.startswith("gradc.tracer") and not spared else None
+        return self.line if name.startswith("gradc.tracer") and not finalizer else None
 
     def line(self, frame, event, argument):
-        if event == "line":
+        if event == "line" and not is_at_exit(frame):
             self.count += 1
             if self.count == self.at:
                 raise KeyboardInterrupt

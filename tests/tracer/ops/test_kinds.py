@@ -50,7 +50,7 @@ def test_axes_that_are_not_there(given: tuple[int, ...] | int, message: str) -> 
 
 
 def test_no_axis_of_a_number() -> None:
-    with pytest.raises(ShapeError, match="axis 0 of a tensor with 0 axes"):
+    with pytest.raises(ShapeError, match="axis 0 of a single number, which has no axes"):
         normalized_axis("sum", 0, 0)
 
 

@@ -135,7 +135,7 @@ def test_concat_brings_its_parts_to_one_type() -> None:
         (((2, 3), (3, 3)), 1, r"\[2, 3\] and \[3, 3\] do not fit along axis 1"),
         (((2, 3), (2, 3, 1)), 0, "do not fit along axis 0"),
         (((2,), (2,)), 1, "axis 1 of a tensor with 1 axes"),
-        (((), ()), 0, "axis 0 of a tensor with 0 axes"),
+        (((), ()), 0, "axis 0 of a single number, which has no axes"),
         ((), 0, "expected at least one tensor"),
     ],
 )
