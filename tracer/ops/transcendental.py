@@ -64,8 +64,18 @@ def _where_zero(x: Node, value: float) -> Node:
 
 
 def _hypot_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, Node]:
-    length = _where_zero(y, 1.0)
-    return g * (a / length), g * (b / length)
+    infinite = logic.eq(y, sources.constant_of(math.inf, y.dtype))
+    length = logic.where(infinite, sources.constant_like(1, y), _where_zero(y, 1.0))
+    return g * (_leg(a, infinite) / length), g * (_leg(b, infinite) / length)
+
+
+def _leg(x: Node, infinite: Node) -> Node:
+    """`x`, but beside an infinite length its sign where it is infinite too, and else 0."""
+    side = sources.constant_like(0, x)
+    for sign in (1, -1):
+        there = logic.eq(x, sources.constant_of(sign * math.inf, x.dtype))
+        side = logic.where(there, sources.constant_like(sign, x), side)
+    return logic.where(infinite, side, x)
 
 
 hypot = Elementwise(
@@ -325,11 +335,17 @@ def _erf(x: Any) -> Any:
     return np.vectorize(math.erf, otypes=[x.dtype])(x)
 
 
+def _erf_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
+    """2 / sqrt(pi) exp(-x^2), which is 0 in every type where |x| is 32."""
+    bounded = logic.where(x * x >= 1024.0, sources.constant_of(32.0, x.dtype), x)
+    return (2 / math.sqrt(math.pi) * g * exp(-bounded * bounded),)
+
+
 erf = Elementwise(
     "erf",
     scalar="gradc_erf_{k}({x})",
     reference=_erf,
-    vjp=lambda g, y, x: (2 / math.sqrt(math.pi) * g * exp(-x * x),),
+    vjp=_erf_vjp,
     domain="float",
     weight=TRANSCENDENTAL,
 )

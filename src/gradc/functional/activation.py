@@ -52,7 +52,10 @@ SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)
 """Scale and alpha of selu (G. Klambauer et al., Self-normalizing neural networks, 2017)."""
 
 FLAT = 40.0
-"""From here on gelu and mish are x in every type; what their formulas are made of may overflow."""
+"""From here on gelu is x in every type; what its formulas are made of may overflow."""
+
+FAR = 1024.0
+"""From here on exp(-x) is 0 in every type."""
 
 
 @composite
@@ -168,7 +171,8 @@ def hsigmoid(x: Node) -> Node:
 def hswish(x: Node) -> Node:
     """x relu6(x + 3) / 6."""
     x = e.to_float(x)
-    return x * (_relu6(x + 3) / constant_like(6, x))
+    above = e.where(x <= -3, constant_like(0, x), x)  # an infinite one times 0 is no number
+    return above * (_relu6(x + 3) / constant_like(6, x))
 
 
 hardsigmoid, hardswish = hsigmoid, hswish
@@ -206,7 +210,14 @@ def logsigmoid(inp: Node) -> Node:
 @in_float32
 def silu(x: Node) -> Node:
     """x sigmoid(x)."""
-    return x * e.sigmoid(x)
+    x = e.to_float(x)
+    near = _within(x, FAR)
+    return e.where(x >= FAR, x, near * e.sigmoid(near))
+
+
+def _within(x: Node, bound: float) -> Node:
+    """x, and 0 where it is not nearer to 0 than `bound`: infinite ones times 0 are no numbers."""
+    return e.where(e.abs(x) >= bound, constant_like(0, x), x)
 
 
 swish = silu
@@ -216,10 +227,15 @@ swish = silu
 @in_float32
 def mish(x: Node) -> Node:
     """x tanh(log(1 + exp(x)))."""
+    # The second factor is (u^2 + 2 u) / (u^2 + 2 u + 2) where u = exp(x), or, divided by u^2,
+    # (1 + 2 v) / (1 + 2 v + 2 v^2) where v = exp(-x): one exponential, which does not overflow.
     x = e.to_float(x)
-    high = x >= FLAT
-    near = e.where(high, constant_like(0, x), x)
-    return e.where(high, x, near * e.tanh(softplus_of(near)))
+    near = _within(x, FAR)
+    below = near <= 0.0
+    small = e.exp(e.where(below, near, -near))
+    upper = e.where(below, small * (small + 2.0), 1.0 + 2.0 * small)
+    rest = e.where(below, constant_like(1, x), small * small)
+    return e.where(x >= FAR, x, near * (upper / (upper + 2.0 * rest)))
 
 
 @composite
@@ -233,9 +249,10 @@ def gelu(x: Node, approximate: str = "none") -> Node:
         raise ValueError(located(f"gelu: expected none or tanh, found {approximate!r}"))
     x = e.to_float(x)
     if approximate == "none":
-        return x * (0.5 * (1.0 + e.erf(x * constant_of(math.sqrt(0.5), x.dtype))))
-    nothing = constant_like(0, x)
-    near = e.where(e.abs(x) >= FLAT, nothing, x)
+        near = _within(x, FLAT)
+        share = 0.5 * (1.0 + e.erf(near * constant_of(math.sqrt(0.5), x.dtype)))
+        return e.where(x >= FLAT, x, near * share)
+    near = _within(x, FLAT)
     cubic = near + constant_of(0.044715, x.dtype) * near * near * near
     share = e.sigmoid(constant_of(2 * math.sqrt(2 / math.pi), x.dtype) * cubic)
     return e.where(x >= FLAT, x, near * share)
