@@ -97,6 +97,12 @@ def within(low, high):
 ANY = near()
 ONE = np.float32(1.0)
 
+
+def classes(x):
+    """The first one everywhere."""
+    return np.zeros(x.shape, "int32")
+
+
 ROWS = {
     # function, formula, where, how far below the largest of (value, slope, curve) errors count
     "gelu": (F.gelu, gelu, ANY, (1, 1, 1)),
@@ -192,6 +198,84 @@ ROWS = {
         (1, 1, 1),
     ),
     "logsumexp": (lambda x: F.logsumexp(F.stack([x, x * 0.0], 1), 1), softplus, ANY, (1, 1, 1)),
+    "pow 0": (lambda x: F.pow(x, 0), lambda x: mpf(1), ANY, (0, 0, 0)),
+    "pow 1": (lambda x: F.pow(x, 1.0), lambda x: x, ANY, (0, 0, 0)),
+    "pow 2": (lambda x: F.pow(x, 2), lambda x: x * x, ANY, (0, 0, 0)),
+    "pow 3": (lambda x: F.pow(x, 3), lambda x: x**3, ANY, (0, 0, 0)),
+    "pow 1/2": (lambda x: F.pow(x, 0.5), mp.sqrt, lambda x: x > 0, (0, 0, 1)),
+    "pow -1": (lambda x: F.pow(x, -1), lambda x: 1 / x, near(0), (0, 0, 0)),
+    "pow array": (lambda x: F.pow(x, ONE * 2.0), lambda x: x * x, ANY, (0, 0, 0)),
+    "prod": (lambda x: F.prod(F.stack([x, x], 1), 1), lambda x: x * x, ANY, (0, 0, 0)),
+    "prod beside 0": (
+        lambda x: F.prod(F.stack([x, x * 0.0, x * 0.0 + 1.0], 1), 1),
+        lambda x: mpf(0),
+        ANY,
+        (0, 0, 0),
+    ),
+    "cumprod": (
+        lambda x: F.cumprod(F.stack([x, F.full_like(x, 0.5), x], 1), 1)[:, 2],
+        lambda x: x * x / 2,
+        ANY,
+        (0, 0, 0),
+    ),
+    "cross entropy": (
+        lambda x: F.cross_entropy(F.stack([x, x * 0.0], 1), classes(x), reduction="none"),
+        lambda x: softplus(-x),
+        ANY,
+        (1, 1, 1),
+    ),
+    "smoothed cross entropy": (
+        lambda x: F.cross_entropy(
+            F.stack([x, x * 0.0], 1), classes(x), label_smooth=0.5, reduction="none"
+        ),
+        lambda x: softplus(-x) + x / 4,
+        ANY,
+        (1, 1, 1),
+    ),
+    "poisson": (
+        lambda x: F.poisson_nll_loss(x, ONE * 0.5, reduction="none"),
+        lambda x: mp.exp(x) - x / 2,
+        within(-1e5, 5),
+        (1, 1, 0),
+    ),
+    "gaussian": (
+        lambda x: F.gaussian_nll_loss(x, ONE * 0.0, ONE, reduction="none"),
+        lambda x: x * x / 2,
+        ANY,
+        (0, 0, 0),
+    ),
+    "kl": (
+        lambda x: F.kl_div(x, ONE * 0.5, reduction="none"),
+        lambda x: (mp.log(mpf(0.5)) - x) / 2,
+        ANY,
+        (1, 0, 0),
+    ),
+    "hinge": (
+        lambda x: F.hinge_loss(F.stack([x], 1), ONE, "L1", "none"),
+        lambda x: max(1 - x, mpf(0)),
+        near(1),
+        (1, 0, 0),
+    ),
+    "hinge embedding": (
+        lambda x: F.hinge_embedding_loss(x, -ONE, 1.0, "none"),
+        lambda x: max(1 - x, mpf(0)),
+        near(1),
+        (1, 0, 0),
+    ),
+    "ranking": (
+        lambda x: F.margin_ranking_loss(x, x * 0.0, ONE, 0.0, "none"),
+        lambda x: max(-x, mpf(0)),
+        near(0),
+        (0, 0, 0),
+    ),
+    "triplet": (
+        lambda x: F.triplet_margin_loss(
+            F.stack([x, x], 1), F.stack([x, x], 1) * 0.5, F.stack([x, x], 1), 0.0, 2.0, "none"
+        ),
+        lambda x: abs(x) / mp.sqrt(2),
+        near(0),
+        (0, 0, None),
+    ),
     "norm": (
         lambda x: F.norm(F.stack([x, x], 1), axis=1),
         lambda x: mp.sqrt(2) * abs(x),
@@ -244,7 +328,7 @@ def computed(function, kind, given):
 def expected(formula, x):
     """The same with many digits."""
     x = mpf(x)
-    step = (abs(x) if x else mpf(1)) * mpf(2) ** -120
+    step = abs(x) * mpf(2) ** -120 if x else mpf(2) ** -(mp.prec // 6)
     left, middle, right = (formula(x + k * step) for k in (-1, 0, 1))
     return middle, (right - left) / (2 * step), (right - 2 * middle + left) / step**2
 

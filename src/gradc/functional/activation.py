@@ -264,8 +264,9 @@ def softsign(x: Node) -> Node:
     """x / (1 + |x|); far from 0 as 1 - 1 / (1 + |x|), whose derivatives do not cancel."""
     x = e.to_float(x)
     size = e.abs(x)
-    near = e.where(size < 1.0, x, constant_like(0, x))
-    return e.where(size < 1.0, near / (1.0 + e.abs(near)), e.sign(x) * (1.0 - 1.0 / (1.0 + size)))
+    near, side = size < 1.0, e.sign(x)
+    part = e.where(near, x, -side) / (1.0 + size)  # one division for both
+    return e.where(near, part, side + part)
 
 
 @composite

@@ -227,7 +227,7 @@ def gaussian_nll_loss(
     distance = pred - label
     least = constant_of(eps, variance.dtype)
     v = variance + node(markers.stop, (_positive(least - variance),))
-    loss = 0.5 * (e.log(v) + distance * (distance / v))
+    loss = 0.5 * e.log(v) + 0.5 * distance * (distance / v)
     half = constant_of(0.5 * math.log(2 * math.pi), loss.dtype)
     return narrowed(reduced(loss + half if full else loss, reduction), kind)
 
