@@ -25,12 +25,23 @@ FOLLOWING = new_lock()
 """Held from reading running statistics to writing them. Who holds ADDING may ask for it."""
 
 
+def keep_while_tracing() -> None:
+    """Let nobody else add, step or follow until the call that this thread traces, if it does, ends.
+
+    A trace binds what it computes when the function has returned, long after it has looked at it.
+    """
+    trace = THREAD.recording.trace
+    if trace is not None:
+        trace.keep(ADDING, FOLLOWING)
+
+
 def add(recording: Recording, results: Results) -> None:
     """Add `results`, which the thread has recorded; all or none. Empties `results`.
 
     Where no manager records any more the sums are computed first, together with all that waits. If
     another thread adds at that moment, what is to be added is computed beside it.
     """
+    keep_while_tracing()
     if recording.managers and recording.recording_managers():
         with ADDING:
             sums = _sums(results)

@@ -99,6 +99,7 @@ class Tracing:
         self.attachments: list[tuple[GradManager, Tensor, list[Callback]]] = []
         self._created: dict[int, ref[Any]] = {}
         self._attached_inside: list[ref[Tensor]] = []
+        self._locks: list[Any] = []
         for each in arguments:
             self.place_of(each)
 
@@ -110,6 +111,20 @@ class Tracing:
             origin = users_frame()
             self.reason = f"{reason} (at {origin})" if origin else reason
             self.recording.trace = None
+            self._release()
+
+    def keep(self, *locks: Any) -> None:
+        """Hold `locks` until the call has been recorded: what is read now is written only then."""
+        for lock in locks:
+            if lock not in self._locks:
+                lock.acquire()
+                self._locks.append(lock)
+
+    def _release(self) -> None:
+        """Let go of what `keep` holds, if this is the thread that traces."""
+        for lock in [each for each in reversed(self._locks) if each._is_owned()]:
+            self._locks.remove(lock)
+            lock.release()
 
     def created(self, made: Any) -> None:
         """Note that a tensor with elements, or a manager, is made inside the function."""
@@ -214,6 +229,7 @@ class Tracing:
         except BaseException:
             self.abandon("raises an exception")
             self.end()
+            self._release()
             raise
 
     def end(self) -> None:
@@ -228,6 +244,12 @@ class Tracing:
         Where the program fails, everything is as it was before. `known` says of objects in the
         result whether they are the same at every call.
         """
+        try:
+            return self._finished(result, known)
+        finally:
+            self._release()
+
+    def _finished(self, result: Any, known: Callable[[Any], bool]) -> Outcome | None:
         recording = self.recording
         if recording.trace is None or recording.recording_managers():
             self.reason = self.reason or "leaves a manager recording"

@@ -249,15 +249,15 @@ class Traces:
             if self._traced != known:
                 return self._searched(call, args, kwargs)
             self._tally.told = told
-            self._tally.unused += not self._traced
             self._tally.traced += 1
-            self._traced += 1
             self._tally.count(f"traced: {reason}")
             result, variant = self._recorded(call, args, kwargs)
+            self._tally.unused += not self._traced
             self._kinds[kinds] += 1  # one that fails is no trace that was of no use
             while len(self._kinds) > MOST_KINDS:
                 self._kinds.pop(next(iter(self._kinds)))
             self._variants[next(_numbers)] = variant
+            self._traced += 1  # when it can be found: who counted before has not seen it
             if len(self._variants) > KEPT:
                 self._variants.popitem(last=False)
                 self._dropped = True

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.accumulation import FOLLOWING
+from ..tracer.accumulation import FOLLOWING, keep_while_tracing
 from ..tracer.composite import Nodes, Number, composite
 from ..tracer.dtypes import DType, bfloat16, promote
 from ..tracer.errors import ArgumentError, ShapeError, located
@@ -259,6 +259,7 @@ def batch_norm(
     made, mean, variance = _batch_norm(inp, None, None, weight, bias, eps, axis)
     count = prod(made.shape) // max(mean.size, 1)
     factors = (1.0, count / max(count - 1, 1))
+    keep_while_tracing()
     with FOLLOWING:  # threads may share what runs
         moved = [
             running if running is None or not count else _following(running, fresh, momentum, x)

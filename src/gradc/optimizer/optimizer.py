@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..tracer.accumulation import ADDING, busy
+from ..tracer.accumulation import ADDING, busy, keep_while_tracing
 from ..tracer.arguments import NUMBER
 from ..tracer.buffer import Buffer
 from ..tracer.composite import static
@@ -132,6 +132,7 @@ class Optimizer:
 
     def step(self) -> Self:
         """Update each parameter that has a gradient, all by one program; gives the optimizer."""
+        keep_while_tracing()
         with ADDING, busy:
             self._step()
         return self
