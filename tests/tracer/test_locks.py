@@ -2,13 +2,16 @@
 
 import ast
 import gc
+import importlib
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -277,3 +280,37 @@ def test_threads_that_trace_at_once_make_one_trace(count: int) -> None:
         each.join()
     assert made == [7] * count
     assert function.statistics().traced == 1, function.explain()
+
+
+GATED = """
+import os
+import import_gate
+if os.getpid() == import_gate.parent:
+    import_gate.entered.set()
+    import_gate.leave.wait(60)
+VALUE = 7
+"""
+
+
+def test_a_module_that_another_thread_imports_is_imported_anew_in_a_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gated_module.py").write_text(GATED)
+    gate: Any = ModuleType("import_gate")
+    gate.parent, gate.entered, gate.leave = os.getpid(), threading.Event(), threading.Event()
+    monkeypatch.setitem(sys.modules, "import_gate", gate)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def check() -> None:
+        assert importlib.import_module("gated_module").VALUE == 7
+        check_training()
+
+    thread = threading.Thread(target=importlib.import_module, args=("gated_module",))
+    thread.start()
+    try:
+        assert gate.entered.wait(SECONDS)
+        assert in_child(check) == 0
+    finally:
+        gate.leave.set()
+        thread.join()
+        sys.modules.pop("gated_module", None)
