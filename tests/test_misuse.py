@@ -92,6 +92,13 @@ class TestGradients:
             gm.backward(F.sum(p * p))
         assert p.grad is None
 
+    def test_a_masked_array_from_a_callback(self) -> None:
+        p, gm = self.attached(lambda _, g: np.ma.array(g.numpy(), mask=[0, 1, 0]))
+        with pytest.warns(UserWarning, match="what is masked becomes NaN"), gm:
+            gm.backward(F.sum(p * p))
+        np.testing.assert_array_equal(np.asarray(p.grad), [2, np.nan, 6])
+        assert not isinstance(p.grad, np.ma.MaskedArray)
+
     def test_integers_from_a_callback(self) -> None:
         p, gm = self.attached(lambda t, g: g.astype("int32"))
         with gm, pytest.raises(TypeError, match=f"gradient of floats, found int32{HERE}"):

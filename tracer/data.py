@@ -78,7 +78,8 @@ def _refuse(array: Array) -> None:
     odd = [each for each in objects if not isinstance(each, int)]
     if objects and not odd:
         raise OverflowError(located(f"expected integers of 64 bits, found {max(objects, key=abs)}"))
-    found = type(odd[0]).__name__ if odd else array.dtype
+    strange = [each for each in odd if not isinstance(each, (float, np.number))]
+    found = type((strange or odd)[0]).__name__ if odd else array.dtype
     raise DTypeError(located(f"expected real numbers, found {found}"))
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from .accumulation import add
 from .adjoint import adjoint
+from .data import unmasked
 from .errors import DTypeError, located
 from .function import Calls
 from .ir import InternTable, Node, node, topological
@@ -389,6 +390,8 @@ def _checked(tensor: Tensor, result: Any, before: Any) -> Any:
     """
     if result is None or isinstance(result, Numbers) or not hasattr(result, "shape"):
         return _future(result)
+    if isinstance(result, np.ndarray):
+        result = unmasked(result)
     if tuple(result.shape) != tensor.shape:
         expected = "backward: a callback gave a gradient of another shape, which is not taken"
         found = f"expected {list(tensor.shape)}, found {list(result.shape)}"

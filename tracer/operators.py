@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .data import beside
-from .dtypes import bool_
+from .dtypes import bool_, int64
 from .errors import located
 from .ir import Node
 from .operand import NESTED, together
@@ -19,7 +19,7 @@ from .ops.sources import constant_like, constant_of
 from .protocol import Answers
 from .recording import THREAD, Numbers, Recording, takes
 from .value import Value, waiting
-from .weak import answered, compared, require_fit
+from .weak import answered, compared, require_fit, wide_integers
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -103,7 +103,8 @@ def comparison(function: Elementwise) -> Binary:
     def method(self: Tensor, other: Any) -> Any:
         dtype = self._node.type.dtype
         if dtype.kind == "f" or not isinstance(other, Numbers):
-            return plain(self, other)
+            wide = wide_integers(other, dtype)
+            return plain(self, other) if wide is None else plain(self.astype(int64), wide)
         value = other.item() if isinstance(other, np.generic) else other
         if isinstance(value, (complex, bytes, str)):
             return NotImplemented

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import DType, bool_, int64
+from .dtypes import DType, bool_, default_int, int64
 from .errors import located
 from .ir import Node
 from .ops.sources import full
@@ -100,6 +100,22 @@ def compared(sign: str, value: Any, dtype: DType) -> int | bool:
     if sign in ("eq", "ne"):
         return sign == "ne"
     return int(math.ceil(value) if sign in ("lt", "ge") else math.floor(value))
+
+
+def wide_integers(values: Any, dtype: DType) -> Any:
+    """An array of int64 for integers that are more than what they become beside `dtype`, else None.
+
+    `values` is an array, or a list of Python's integers.
+    """
+    array = isinstance(values, np.ndarray)
+    if not array and not (isinstance(values, (list, tuple)) and set(map(type, values)) == {int}):
+        return None
+    found = np.asarray(values)
+    if dtype.is_float or found.dtype.kind not in "iu" or not found.size:
+        return None
+    extremes = int(found.min()), int(found.max())
+    narrow = all(fits(each, default_int()) for each in extremes)
+    return None if narrow or not all(fits(e, int64) for e in extremes) else found.astype(np.int64)
 
 
 def answered(x: Node, answer: bool) -> Node:

@@ -63,6 +63,12 @@ def test_comparisons(dtype: str) -> None:
             }
             if isinstance(n, float) or -(2**63) <= n < 2**63:
                 found["NumPy's number"] = sign(x, np.asarray(n)[()]), right
+            if isinstance(n, int) and -(2**63) <= n < 2**63:
+                array = np.full(len(values), n, np.int64)
+                mirrored = [sign(n, k) for k in values]
+                found["NumPy's number first"] = sign(np.int64(n), x), mirrored
+                found["an array"], found["a list"] = (sign(x, array), right), (sign(x, [n]), right)
+                found["an array first"] = sign(array, x), mirrored
             for way, (made, expected) in found.items():
                 if made.tolist() != expected:
                     wrong.append(f"{name} {n}, {way}: {made.tolist()}, not {expected}")
@@ -279,3 +285,9 @@ def test_positions_and_counts_of_many_elements() -> None:
     assert F.sum(many[:10]).dtype == np.int32
     with pytest.raises(OverflowError, match="int32"):
         F.arange(2**31 + 5, dtype="int32")
+
+
+def test_large_whole_numbers_as_floats() -> None:
+    """float32 holds 2^40 and 2^70, which no default integer does."""
+    assert F.full((2,), 2**40, dtype="float32").tolist() == [2.0**40] * 2
+    assert F.full_like(gradc.tensor([1.0]), 2**70).tolist() == [2.0**70]

@@ -46,6 +46,7 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
     """`value` everywhere; without `dtype`, in the type of the value."""
     if dtype is not None:
         require_fit(value, as_dtype(dtype), "full")
+        value = _floating(value, as_dtype(dtype))
     made: Tensor = _full(shape, value, dtype)
     return made
 
@@ -79,10 +80,16 @@ def _full_like(inp: Node, value: Node) -> Node:
     return movement.broadcast(cast_to(value, inp.dtype), inp.shape)
 
 
+def _floating(value: Any, dtype: DType) -> Any:
+    """A whole number as a float where `dtype` is one: it may be more than integers hold."""
+    return float(value) if dtype.is_float and isinstance(value, int) else value
+
+
 def full_like(inp: Any, value: Any) -> Tensor:
     """`value` everywhere, in the shape and type of `inp`."""
     if isinstance(inp, Tensor):
         require_fit(value, inp._node.dtype, "full_like")
+        value = _floating(value, inp._node.dtype)
     made: Tensor = _full_like(inp, value)
     return made
 
