@@ -89,7 +89,7 @@ def check_range(array: Array, kind: DType) -> None:
     Raises:
         OverflowError: naming one of them.
     """
-    if array.dtype.kind not in "iu" or np.dtype(kind.storage).kind not in "iu":
+    if array.dtype.kind not in "iu" or kind.is_float or np.dtype(kind.storage).kind not in "iu":
         return
     if not array.size or np.can_cast(array.dtype, kind.storage):
         return

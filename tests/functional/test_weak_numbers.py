@@ -291,3 +291,9 @@ def test_large_whole_numbers_as_floats() -> None:
     """float32 holds 2^40 and 2^70, which no default integer does."""
     assert F.full((2,), 2**40, dtype="float32").tolist() == [2.0**40] * 2
     assert F.full_like(gradc.tensor([1.0]), 2**70).tolist() == [2.0**70]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_negative_whole_numbers_as_floats(dtype: str) -> None:
+    for given in ([-1, 2], np.array([-1, 2]), np.array([-1, 2], "int8")):
+        assert gradc.tensor(given, dtype=dtype).tolist() == [-1, 2]
