@@ -109,7 +109,7 @@ def test_most_of_them_have_many_chunks() -> None:
 def test_a_sum_of_floats_keeps_their_digits() -> None:
     """Half a million equal numbers: added up one by one in float32 they lose three digits more.
 
-    Of a block of 512, each of 8 lanes adds 64: five times 10^-7 is missing then, with 16 lanes less.
+    Each of 8 lanes adds 64 of a block of 512, and is five in 10^7 off; with 16 lanes it is less.
     """
     graph = GRAPHS["sum of everything"]
     arrays = [np.full((513, 1025), 0.1, np.float32)]
