@@ -40,7 +40,7 @@ MOST_COMPILER = 1000.0
 
 @dataclass
 class Growth:
-    """What a shape of so many steps cost: seconds of gradc and of compilers, the megabytes of the
+    """The cost of a shape of so many steps: seconds of gradc and of compilers, megabytes of the
     largest compiler and of gradc, the kilobytes of C, and the most buffers of one kernel."""
 
     shape: str
